@@ -1,0 +1,125 @@
+//! The caller of one request.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{BusinessUnitId, UserId};
+
+/// What a member may do in one business unit. Ordered: a higher role can do all that a lower one can.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Reads.
+    Viewer,
+    /// Triggers, approves, rejects and cancels runs.
+    Operator,
+    /// Creates and deletes workspaces, changes settings.
+    Admin,
+}
+
+impl Role {
+    /// The word in the database and on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Viewer => "viewer",
+            Self::Operator => "operator",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// `None` for an unknown word.
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Viewer, Self::Operator, Self::Admin].into_iter().find(|role| role.as_str() == word)
+    }
+}
+
+/// Which business units a request may touch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Exactly one unit.
+    One(BusinessUnitId),
+    /// Every unit; superadmins only.
+    All,
+}
+
+impl Scope {
+    /// The unit as a SQL parameter: NULL means every unit, so statements filter with
+    /// `($1::uuid IS NULL OR business_unit_id = $1)`.
+    pub fn unit(self) -> Option<BusinessUnitId> {
+        match self {
+            Self::One(unit) => Some(unit),
+            Self::All => None,
+        }
+    }
+}
+
+/// Who is recorded as the author of an action.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Actor {
+    /// A person.
+    User {
+        /// Their id.
+        id: UserId,
+        /// Their e-mail, for display.
+        email: String,
+    },
+    /// Plumbline itself: sweeps, promotions of waiting runs, executors' reports.
+    System,
+}
+
+impl Actor {
+    /// The user to record; `None` for the system.
+    pub fn user_id(&self) -> Option<UserId> {
+        match self {
+            Self::User { id, .. } => Some(*id),
+            Self::System => None,
+        }
+    }
+}
+
+/// A W3C `traceparent` header, kept as it came. Stored on tasks, so a trace crosses the queue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TraceParent(String);
+
+impl TraceParent {
+    /// `None` unless the text has the shape of version 00 of the header.
+    pub fn parse(text: &str) -> Option<Self> {
+        let parts: Vec<&str> = text.split('-').collect();
+        let hex = |part: &str, len: usize| {
+            part.len() == len && part.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+        };
+        let [version, trace, span, flags] = parts[..] else { return None };
+        let valid = version == "00"
+            && hex(trace, 32)
+            && hex(span, 16)
+            && hex(flags, 2)
+            && trace.bytes().any(|b| b != b'0')
+            && span.bytes().any(|b| b != b'0');
+        valid.then(|| Self(text.to_owned()))
+    }
+
+    /// The header's value.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The caller of one request, resolved once by the edge.
+#[derive(Clone, Debug)]
+pub struct Ctx {
+    /// Who acts.
+    pub actor: Actor,
+    /// Where they act.
+    pub scope: Scope,
+    /// The role in that scope. Superadmins have `Admin`.
+    pub role: Role,
+    /// Whether the caller stands above all business units.
+    pub is_superadmin: bool,
+    /// The trace that this request belongs to.
+    pub traceparent: Option<TraceParent>,
+    /// For display only; what decides uses the database's clock.
+    pub now: DateTime<Utc>,
+}

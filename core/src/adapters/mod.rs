@@ -1,0 +1,7 @@
+//! Implementations of the ports that need no cloud SDK.
+
+mod directory_store;
+mod wakers;
+
+pub use directory_store::DirectoryStore;
+pub use wakers::{InProcessWaker, NoWaker};

@@ -1,0 +1,1 @@
+//! Business units: the tenants.

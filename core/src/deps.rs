@@ -1,0 +1,28 @@
+//! What every use case may need, wired once per process by the edge.
+
+use std::sync::Arc;
+
+use crate::db::Db;
+use crate::ids::IdSource;
+use crate::limits::Limits;
+use crate::ports::{BlobStore, Waker};
+use crate::secrets::Keyring;
+
+/// The outside world as one value. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Deps {
+    /// Queue, lock and truth.
+    pub db: Db,
+    /// Large immutable objects.
+    pub blobs: Arc<dyn BlobStore>,
+    /// Called after commits that made work due.
+    pub waker: Arc<dyn Waker>,
+    /// Where ids come from.
+    pub ids: IdSource,
+    /// The derived keys that this function was given.
+    pub keys: Arc<Keyring>,
+    /// Tunables.
+    pub limits: Arc<Limits>,
+    /// Where people and executors reach us, without a trailing slash.
+    pub public_url: Arc<str>,
+}

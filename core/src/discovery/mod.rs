@@ -1,0 +1,1 @@
+//! Looking into repositories for directories that could become workspaces.

@@ -1,0 +1,1 @@
+//! Executors: tickets, the trade, launches, liveness.

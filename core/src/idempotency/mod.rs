@@ -1,0 +1,1 @@
+//! Idempotency keys: a repeated POST answers what the first one did.

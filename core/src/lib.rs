@@ -1,0 +1,41 @@
+//! The whole of Plumbline except its edges.
+//!
+//! One folder per feature. Inside a feature, `model`, `lifecycle` and `rules` are pure (no clock, randomness,
+//! async or I/O) and compile without the `store` feature; `store` holds SQL, `service` holds use cases, `tasks`
+//! holds what a queued task of the feature does. `ARCHITECTURE.md` has the map and the invariants.
+
+pub mod access;
+pub mod audit;
+pub mod business_units;
+pub mod digest;
+pub mod discovery;
+pub mod executors;
+pub mod idempotency;
+pub mod ids;
+pub mod limits;
+pub mod page;
+pub mod protocol;
+pub mod runs;
+pub mod sessions;
+pub mod tasks;
+pub mod tfstates;
+pub mod users;
+pub mod workspaces;
+
+#[cfg(feature = "store")]
+pub mod adapters;
+#[cfg(feature = "store")]
+pub mod db;
+#[cfg(feature = "store")]
+pub mod deps;
+#[cfg(feature = "store")]
+pub mod dispatch;
+#[cfg(feature = "store")]
+pub mod ports;
+#[cfg(feature = "store")]
+pub mod secrets;
+#[cfg(feature = "store")]
+pub mod sweeps;
+
+#[cfg(feature = "store")]
+pub use deps::Deps;

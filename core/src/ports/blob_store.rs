@@ -1,0 +1,82 @@
+//! The object store: immutable objects, named by their key, written once.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use crate::digest::Sha256Digest;
+use crate::protocol::Presigned;
+
+/// What an upload URL is good for: exactly these bytes under exactly this key.
+#[derive(Clone, Debug)]
+pub struct UploadTerms {
+    /// Length in bytes.
+    pub size_bytes: u64,
+    /// Content digest; the store refuses other bytes.
+    pub sha256: Sha256Digest,
+    /// MIME type.
+    pub content_type: String,
+}
+
+/// What the store knows of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlobHead {
+    /// Length in bytes.
+    pub size_bytes: u64,
+}
+
+/// What can go wrong with the object store.
+#[derive(Debug, thiserror::Error)]
+pub enum BlobError {
+    /// No object has this key.
+    #[error("no object {0}")]
+    NotFound(String),
+    /// The bucket or directory itself is missing: a set-up fault, and never the same as "no object".
+    #[error("the object store {name} is missing: {reason}")]
+    StoreMissing {
+        /// Bucket or directory.
+        name: String,
+        /// What the store said.
+        reason: String,
+    },
+    /// An object with this key and other content exists.
+    #[error("an object {0} with other content exists")]
+    Conflict(String),
+    /// The store refuses us for good: credentials, permissions.
+    #[error("the object store refused: {0}")]
+    Refused(String),
+    /// Passes by itself.
+    #[error("the object store cannot be reached: {0}")]
+    Unavailable(String),
+}
+
+/// An object store. Implementations: a local directory, S3. All pass one conformance suite.
+///
+/// Keys are relative paths of `[A-Za-z0-9._/-]`, without `..` or an empty segment.
+#[async_trait]
+pub trait BlobStore: Send + Sync + std::fmt::Debug {
+    /// Writes an object. Writing the same bytes under the same key again succeeds; other bytes are a
+    /// [`BlobError::Conflict`].
+    async fn put(&self, key: &str, bytes: Bytes, content_type: &str) -> Result<(), BlobError>;
+
+    /// The whole object.
+    async fn get(&self, key: &str) -> Result<Bytes, BlobError>;
+
+    /// `None` if there is no such object; a missing bucket is an error.
+    async fn head(&self, key: &str) -> Result<Option<BlobHead>, BlobError>;
+
+    /// Removes an object; absent is success.
+    async fn delete(&self, key: &str) -> Result<(), BlobError>;
+
+    /// A URL to write the object once. It signs key, length and checksum.
+    async fn presign_put(
+        &self,
+        key: &str,
+        terms: &UploadTerms,
+        age: Duration,
+    ) -> Result<Presigned, BlobError>;
+
+    /// A URL to read the object.
+    async fn presign_get(&self, key: &str, age: Duration) -> Result<Presigned, BlobError>;
+}

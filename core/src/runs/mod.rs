@@ -1,0 +1,1 @@
+//! Runs: one pass of a command over a workspace.

@@ -1,0 +1,1 @@
+//! Sign-in, access tokens, rotating refresh tokens.

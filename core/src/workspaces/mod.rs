@@ -1,0 +1,1 @@
+//! Workspaces: one Terraform directory in one place.

@@ -1,0 +1,125 @@
+//! Errors on the wire: RFC 9457 problem documents. The only place that turns the features' errors into HTTP.
+//!
+//! Every slug has a page `docs/problems/<slug>.md`.
+
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// A problem document.
+#[derive(Clone, Debug, Serialize, utoipa::ToSchema)]
+pub struct Problem {
+    /// `urn:plumbline:problem:<slug>`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The slug as a short sentence.
+    pub title: String,
+    /// The HTTP status once more.
+    pub status: u16,
+    /// What to do about this one, for a tired person.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub detail: String,
+    /// Facts for programs, by problem.
+    #[serde(flatten)]
+    #[schema(value_type = Object)]
+    pub facts: Map<String, Value>,
+    /// Seconds until trying again makes sense; sent as `Retry-After`.
+    #[serde(skip)]
+    pub retry_after_seconds: Option<u64>,
+}
+
+impl Problem {
+    /// A problem of the given kind.
+    pub fn new(
+        status: StatusCode,
+        slug: &'static str,
+        title: &'static str,
+        detail: impl Into<String>,
+    ) -> Self {
+        Self {
+            kind: format!("urn:plumbline:problem:{slug}"),
+            title: title.into(),
+            status: status.as_u16(),
+            detail: detail.into(),
+            facts: Map::new(),
+            retry_after_seconds: None,
+        }
+    }
+
+    /// The same problem with one more fact.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.facts.insert(name.into(), value.into());
+        self
+    }
+
+    /// Another tenant's row, or none: the caller cannot tell which.
+    pub fn not_found(what: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not-found", "Not found", format!("There is no such {what} here."))
+    }
+
+    /// A defect of ours. The cause is logged here, once; the caller gets no detail.
+    pub fn internal(error: &(dyn std::error::Error + 'static)) -> Self {
+        let mut causes = error.to_string();
+        let mut next = error.source();
+        while let Some(cause) = next {
+            causes.push_str(": ");
+            causes.push_str(&cause.to_string());
+            next = cause.source();
+        }
+        tracing::error!(error = causes, "request failed by a defect");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "Internal error", "")
+    }
+
+    /// Passes by itself.
+    pub fn unavailable(detail: impl Into<String>) -> Self {
+        let mut problem =
+            Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "Temporarily unavailable", detail);
+        problem.retry_after_seconds = Some(2);
+        problem
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let body = serde_json::to_vec(&self).unwrap_or_default();
+        let mut response =
+            (status, [(header::CONTENT_TYPE, "application/problem+json")], body).into_response();
+        if let Some(seconds) = self.retry_after_seconds {
+            response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+        }
+        response
+    }
+}
+
+impl From<plumbline_core::access::AccessError> for Problem {
+    fn from(error: plumbline_core::access::AccessError) -> Self {
+        use plumbline_core::access::AccessError;
+        match error {
+            AccessError::UnitRequired => Self::new(
+                StatusCode::BAD_REQUEST,
+                "unit-required",
+                "One business unit is needed",
+                error.to_string(),
+            ),
+            AccessError::Forbidden { .. } | AccessError::PersonRequired => {
+                Self::new(StatusCode::FORBIDDEN, "forbidden", "Not allowed", error.to_string())
+            }
+        }
+    }
+}
+
+impl From<plumbline_core::db::DbError> for Problem {
+    fn from(error: plumbline_core::db::DbError) -> Self {
+        if error.is_transient() {
+            tracing::warn!(error = %error, "the database is not available");
+            Self::unavailable(
+                "The database cannot be reached at the moment; the same request may work in a moment.",
+            )
+        } else {
+            Self::internal(&error)
+        }
+    }
+}

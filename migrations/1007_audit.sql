@@ -1,0 +1,71 @@
+-- One hash chain per business unit and one for the platform (its id is all zeros).
+CREATE TABLE audit_heads (
+    chain_id uuid PRIMARY KEY,
+    sequence bigint NOT NULL,
+    hash     bytea NOT NULL CHECK (length(hash) = 32)
+);
+
+CREATE TABLE audit_entries (
+    chain_id         uuid NOT NULL,
+    sequence         bigint NOT NULL CHECK (sequence > 0),
+    previous_hash    bytea NOT NULL CHECK (length(previous_hash) = 32),
+    hash             bytea NOT NULL CHECK (length(hash) = 32),
+    -- The bytes that were hashed. The other columns repeat them for search; verification compares both.
+    canonical        bytea NOT NULL,
+    business_unit_id uuid,
+    user_id          uuid,
+    action           text NOT NULL,
+    resource_type    text NOT NULL,
+    resource_id      text NOT NULL,
+    workspace_id     uuid,
+    run_id           uuid,
+    details          jsonb NOT NULL,
+    created_at       timestamptz NOT NULL,
+    PRIMARY KEY (chain_id, sequence)
+);
+CREATE INDEX audit_entries_workspace ON audit_entries (workspace_id, sequence DESC) WHERE workspace_id IS NOT NULL;
+CREATE INDEX audit_entries_run ON audit_entries (run_id, sequence DESC) WHERE run_id IS NOT NULL;
+
+-- Signed statements of all heads, chained; copies lie in the object store.
+CREATE TABLE audit_checkpoints (
+    sequence      bigint PRIMARY KEY,
+    body          bytea NOT NULL,
+    hash          bytea NOT NULL CHECK (length(hash) = 32),
+    signature     bytea NOT NULL,
+    key_id        text NOT NULL,
+    created_at    timestamptz NOT NULL DEFAULT plumbline_now(),
+    stored_at     timestamptz
+);
+
+-- The database recomputes what it can: a defect in the program cannot break a chain, only fail.
+CREATE FUNCTION audit_entries_check() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    head audit_heads%ROWTYPE;
+BEGIN
+    SELECT * INTO head FROM audit_heads WHERE chain_id = NEW.chain_id;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'audit chain % has no head', NEW.chain_id;
+    END IF;
+    IF NEW.sequence <> head.sequence + 1 OR NEW.previous_hash <> head.hash THEN
+        RAISE EXCEPTION 'audit entry does not follow the head of its chain';
+    END IF;
+    IF NEW.hash <> sha256(NEW.previous_hash || NEW.canonical) THEN
+        RAISE EXCEPTION 'audit entry has a wrong hash';
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER audit_entries_insert BEFORE INSERT ON audit_entries
+    FOR EACH ROW EXECUTE FUNCTION audit_entries_check();
+
+CREATE FUNCTION audit_refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION '% is append-only: % refused', TG_TABLE_NAME, TG_OP;
+END $$;
+CREATE TRIGGER audit_entries_append_only BEFORE UPDATE OR DELETE ON audit_entries
+    FOR EACH ROW EXECUTE FUNCTION audit_refuse();
+CREATE TRIGGER audit_entries_no_truncate BEFORE TRUNCATE ON audit_entries
+    FOR EACH STATEMENT EXECUTE FUNCTION audit_refuse();
+CREATE TRIGGER audit_checkpoints_no_truncate BEFORE TRUNCATE ON audit_checkpoints
+    FOR EACH STATEMENT EXECUTE FUNCTION audit_refuse();
+CREATE TRIGGER audit_checkpoints_no_delete BEFORE DELETE ON audit_checkpoints
+    FOR EACH ROW EXECUTE FUNCTION audit_refuse();

@@ -1,0 +1,1 @@
+//! Tests of api, one file per feature.

@@ -1,0 +1,1 @@
+//! Tests of emulator, one file per feature.

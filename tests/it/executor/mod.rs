@@ -1,0 +1,1 @@
+//! Tests of executor, one file per feature.

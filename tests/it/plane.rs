@@ -1,0 +1,78 @@
+//! A whole control plane for one test: its own database, object store and clock.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use plumbline_core::Deps;
+use plumbline_core::adapters::{DirectoryStore, NoWaker};
+use plumbline_core::db::testing::{CLUSTER_URL_VARIABLE, TestDatabase, set_clock_offset};
+use plumbline_core::db::{Db, PgMode};
+use plumbline_core::ids::IdSource;
+use plumbline_core::limits::Limits;
+use plumbline_core::secrets::{Domain, Keyring};
+
+/// The root key of every test plane.
+pub const ROOT_KEY: &str = "a root key for tests only, 32 characters or more";
+
+/// A control plane in this process.
+pub struct TestPlane {
+    /// The wiring that functions get.
+    pub deps: Deps,
+    /// The database's URL.
+    pub database_url: String,
+    offset: std::sync::Mutex<Duration>,
+    directory: tempfile::TempDir,
+}
+
+/// The cluster that `make test` started.
+pub fn cluster_url() -> String {
+    std::env::var(CLUSTER_URL_VARIABLE).unwrap_or_else(|_| {
+        panic!("{CLUSTER_URL_VARIABLE} is not set: run the tests with `make test`, which starts a private Postgres")
+    })
+}
+
+impl TestPlane {
+    /// A fresh plane with default limits and a cheap password cost.
+    pub async fn start() -> Self {
+        Self::start_with(Limits { bcrypt_cost: 4, ..Limits::default() }, 8).await
+    }
+
+    /// A fresh plane with the given limits and pool size.
+    pub async fn start_with(limits: Limits, pool_size: usize) -> Self {
+        let database = TestDatabase::create(&cluster_url()).await.expect("a database for this test");
+        let directory = tempfile::tempdir().expect("a scratch directory");
+        let keys = Keyring::from_root(ROOT_KEY).expect("the key is long enough");
+        let blobs_key = *keys.key(Domain::Blobs).expect("derived");
+        let deps = Deps {
+            db: database.pool(pool_size, PgMode::Direct).expect("a pool"),
+            blobs: Arc::new(DirectoryStore::new(directory.path(), "http://127.0.0.1:9/blobs", blobs_key)),
+            waker: Arc::new(NoWaker),
+            ids: IdSource,
+            keys: Arc::new(keys),
+            limits: Arc::new(limits),
+            public_url: "http://127.0.0.1:9".into(),
+        };
+        Self { deps, database_url: database.url.clone(), offset: std::sync::Mutex::default(), directory }
+    }
+
+    /// The database.
+    pub fn db(&self) -> &Db {
+        &self.deps.db
+    }
+
+    /// A scratch directory that goes with the plane.
+    pub fn directory(&self) -> &std::path::Path {
+        self.directory.path()
+    }
+
+    /// Moves the clock that decides, forward, for every process on this database.
+    pub async fn advance(&self, by: Duration) {
+        let offset = {
+            let mut offset = self.offset.lock().expect("no test panics while holding it");
+            *offset += by;
+            *offset
+        };
+        let conn = self.deps.db.conn().await.expect("a connection");
+        set_clock_offset(&conn, offset).await.expect("the clock moves");
+    }
+}

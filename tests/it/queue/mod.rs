@@ -1,0 +1,1 @@
+//! Tests of queue, one file per feature.

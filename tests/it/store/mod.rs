@@ -1,0 +1,1 @@
+//! Tests of store, one file per feature.
