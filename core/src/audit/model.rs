@@ -15,6 +15,7 @@ use crate::ids::{BusinessUnitId, RunId, UserId, WorkspaceId};
 pub enum Action {
     Login,
     LoginFailed,
+    Logout,
     SessionRefreshReused,
     UserBootstrap,
     BusinessUnitCreate,
@@ -58,6 +59,7 @@ impl Action {
         match self {
             Self::Login => "session.login",
             Self::LoginFailed => "session.login_failed",
+            Self::Logout => "session.logout",
             Self::SessionRefreshReused => "session.refresh_reused",
             Self::UserBootstrap => "user.bootstrap",
             Self::BusinessUnitCreate => "business_unit.create",
