@@ -4,7 +4,6 @@ use axum::http::StatusCode;
 use plumbline_core::audit::AuditError;
 use plumbline_core::business_units::BusinessUnitError;
 use plumbline_core::idempotency::IdempotencyError;
-use plumbline_core::ports::BlobError;
 use plumbline_core::sessions::SessionError;
 use plumbline_core::users::UserError;
 
@@ -85,10 +84,8 @@ impl From<AuditError> for Problem {
             AuditError::Access(error) => error.into(),
             AuditError::Invalid(reason) => invalid_field("cursor", reason),
             AuditError::Db(error) => error.into(),
-            AuditError::Blob(BlobError::Unavailable(_)) => {
-                Self::unavailable("The object store cannot be reached at the moment; try again in a moment.")
-            }
-            AuditError::Blob(_) | AuditError::Key(_) => Self::internal(&error),
+            AuditError::Blob(error) => error.into(),
+            AuditError::Key(_) => Self::internal(&error),
         }
     }
 }
