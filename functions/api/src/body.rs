@@ -80,6 +80,10 @@ pub(crate) fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     if let Some(path) = nul_in(body) {
         return Err(invalid_field(&path, "must not contain NUL"));
     }
+    // Derived types would take an array for an object, by position.
+    if body.trim_ascii_start().first() != Some(&b'{') && whole(body).is_ok() {
+        return Err(invalid_field("", "must be a JSON object"));
+    }
     let mut deserializer = serde_json::Deserializer::from_slice(body);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let path = error.path().to_string();
