@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plumbline_core::Deps;
+use plumbline_core::db::Db;
 use plumbline_core::ids::IdSource;
 
 use crate::{database, keys, limits, stores};
@@ -94,6 +95,11 @@ pub async fn deps_from(environment: &Environment) -> anyhow::Result<Deps> {
         limits: Arc::new(limits::limits(environment)?),
         public_url: public_url.into(),
     })
+}
+
+/// Only the database: `migrate` needs nothing else, and no keys.
+pub fn database_from_environment() -> anyhow::Result<Db> {
+    Ok(database::pool(&Environment::of_process())?)
 }
 
 /// The address that executors call back.
