@@ -25,7 +25,9 @@ pub enum BadState {
     #[error("the body is empty: a state is a JSON object with `serial` and `lineage`")]
     Empty,
     /// Binary, or another encoding.
-    #[error("the body is not UTF-8: send the state as Terraform writes it, not compressed and not a plan file")]
+    #[error(
+        "the body is not UTF-8: send the state as Terraform writes it, not compressed and not a plan file"
+    )]
     NotUtf8,
     /// Not JSON.
     #[error("the body is not JSON: it may have been cut off on its way")]
@@ -43,7 +45,9 @@ pub enum BadState {
     #[error("the body is the output of `terraform show -json`, not a state: use `terraform state pull`")]
     ShowJson,
     /// An old state.
-    #[error("the body is a state of an older format: Plumbline keeps states of version 4 (Terraform 0.12 or newer)")]
+    #[error(
+        "the body is a state of an older format: Plumbline keeps states of version 4 (Terraform 0.12 or newer)"
+    )]
     OldVersion,
     /// No lineage.
     #[error("the state has no usable `lineage`")]

@@ -37,7 +37,9 @@ pub enum StateError {
     #[error("this lock is not held, so it cannot be released: {0}")]
     NotTheHolder(String),
     /// The holder's executor may still act.
-    #[error("the run that holds the lock may still be changing things: cancel it, or wait until it has stopped")]
+    #[error(
+        "the run that holds the lock may still be changing things: cancel it, or wait until it has stopped"
+    )]
     HolderMayLive,
     /// Nobody holds the lock.
     #[error("the state is not locked")]

@@ -88,7 +88,8 @@ impl LockInfo {
         }
         let known: Known = serde_json::from_str(verbatim).map_err(|_| BadLock::NotAnObject)?;
         // NUL is legal in JSON, but no text column can hold it.
-        let usable = !known.id.is_empty() && known.id.len() <= Self::ID_LENGTH_MAX && !known.id.contains('\0');
+        let usable =
+            !known.id.is_empty() && known.id.len() <= Self::ID_LENGTH_MAX && !known.id.contains('\0');
         if !usable {
             return Err(BadLock::NoId);
         }

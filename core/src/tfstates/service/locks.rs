@@ -19,7 +19,7 @@ pub async fn lock(
     let by = actor.require_write()?;
     let mut conn = deps.db.conn().await?;
     let tx = conn.begin().await?;
-    let row = lock_row(&tx, actor, workspace_id).await?;
+    let row = lock_row(&tx, actor.unit(), workspace_id).await?;
     actor.require_writable(&row)?;
     if let Some(held) = &row.lock {
         let own = held.id == info.id() && held.held_by().is_some_and(|holder| holder.lets(by));
@@ -27,7 +27,7 @@ pub async fn lock(
     }
     store::take_lock(&tx, &row, info, actor.run_id(), by).await?;
     let details = json!({ "lock_id": info.id(), "generation": row.generation + 1 });
-    audit::service::record(&tx, &actor.entry(&row, Action::StateLock, details)).await?;
+    audit::service::record(&tx, &actor.author().entry(&row, Action::StateLock, details)).await?;
     tx.commit().await?;
     Ok(())
 }
@@ -42,7 +42,7 @@ pub async fn unlock(
     let by = actor.require_write()?;
     let mut conn = deps.db.conn().await?;
     let tx = conn.begin().await?;
-    let row = lock_row(&tx, actor, workspace_id).await?;
+    let row = lock_row(&tx, actor.unit(), workspace_id).await?;
     let Some(held) = &row.lock else {
         return if row.last_lock_id.as_deref() == Some(info.id()) {
             Ok(())
@@ -61,7 +61,7 @@ pub async fn unlock(
     }
     store::release_lock(&tx, &row).await?;
     let details = json!({ "lock_id": info.id(), "generation": row.generation });
-    audit::service::record(&tx, &actor.entry(&row, Action::StateUnlock, details)).await?;
+    audit::service::record(&tx, &actor.author().entry(&row, Action::StateUnlock, details)).await?;
     tx.commit().await?;
     Ok(())
 }
@@ -77,7 +77,7 @@ pub async fn force_unlock(
     ctx.person()?;
     let mut conn = deps.db.conn().await?;
     let tx = conn.begin().await?;
-    let row = lock_row(&tx, actor, workspace_id).await?;
+    let row = lock_row(&tx, actor.unit(), workspace_id).await?;
     let Some(held) = &row.lock else { return Err(StateError::NotLocked) };
     if let Some(executor_id) = held.executor_id
         && store::may_live(&tx, executor_id).await?
@@ -88,7 +88,7 @@ pub async fn force_unlock(
     let details = json!({
         "lock_id": held.id, "generation": row.generation, "run_id": held.run_id, "user_id": held.user_id,
     });
-    audit::service::record(&tx, &actor.entry(&row, Action::StateForceUnlock, details)).await?;
+    audit::service::record(&tx, &actor.author().entry(&row, Action::StateForceUnlock, details)).await?;
     tx.commit().await?;
     Ok(())
 }
@@ -97,5 +97,5 @@ pub async fn force_unlock(
 pub async fn get_lock(deps: &Deps, ctx: &Ctx, workspace_id: WorkspaceId) -> Result<LockView, StateError> {
     ctx.require(Permission::Read)?;
     let conn = deps.db.conn().await?;
-    Ok(find_row(&conn, &StateActor::Person(ctx), workspace_id).await?.lock_view())
+    Ok(find_row(&conn, ctx.scope.unit(), workspace_id).await?.lock_view())
 }

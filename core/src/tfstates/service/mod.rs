@@ -18,7 +18,7 @@ use super::{HeldBy, StateError, StateHead, StateWrites};
 use crate::access::{Actor, Ctx, Permission};
 use crate::audit::{Action, Entry};
 use crate::db::{DbError, Query, Tx};
-use crate::ids::{BusinessUnitId, ExecutorId, RunId, UserId, WorkspaceId};
+use crate::ids::{BusinessUnitId, ExecutorId, RunId, WorkspaceId};
 use crate::protocol::RunPhase;
 
 pub use locks::{force_unlock, get_lock, lock, unlock};
@@ -61,15 +61,12 @@ impl StateActor<'_> {
         }
     }
 
-    fn user_id(&self) -> Option<UserId> {
-        self.author().user_id()
-    }
-
-    fn author(&self) -> Actor {
-        match self {
+    fn author(&self) -> Author {
+        let actor = match self {
             Self::Person(ctx) => ctx.actor.clone(),
             Self::Executor { .. } => Actor::System,
-        }
+        };
+        Author { actor, run_id: self.run_id() }
     }
 
     /// Refuses what can be refused before the workspace is known.
@@ -91,16 +88,39 @@ impl StateActor<'_> {
             (Self::Person(_), StateWrites::RunsAndPeople) | (Self::Executor { .. }, _) => Ok(()),
         }
     }
+}
+
+/// Who is recorded as the author of what happened.
+#[derive(Clone, Debug)]
+struct Author {
+    actor: Actor,
+    run_id: Option<RunId>,
+}
+
+impl Author {
+    fn person(ctx: &Ctx) -> Self {
+        Self { actor: ctx.actor.clone(), run_id: None }
+    }
 
     fn entry(&self, row: &StateRow, action: Action, details: Value) -> Entry {
+        self.entry_in(row.business_unit_id, row.workspace_id, action, details)
+    }
+
+    fn entry_in(
+        &self,
+        business_unit_id: BusinessUnitId,
+        workspace_id: WorkspaceId,
+        action: Action,
+        details: Value,
+    ) -> Entry {
         Entry {
-            business_unit_id: Some(row.business_unit_id),
-            actor: self.author(),
+            business_unit_id: Some(business_unit_id),
+            actor: self.actor.clone(),
             action,
             resource_type: "tfstate",
-            resource_id: row.workspace_id.to_string(),
-            workspace_id: Some(row.workspace_id),
-            run_id: self.run_id(),
+            resource_id: workspace_id.to_string(),
+            workspace_id: Some(workspace_id),
+            run_id: self.run_id,
             details,
         }
     }
@@ -118,18 +138,18 @@ pub async fn free_lock_of_stopped(query: &impl Query, executor_id: ExecutorId) -
 
 async fn find_row(
     query: &impl Query,
-    actor: &StateActor<'_>,
+    unit: Option<BusinessUnitId>,
     workspace_id: WorkspaceId,
 ) -> Result<StateRow, StateError> {
-    store::find(query, actor.unit(), workspace_id).await?.ok_or(StateError::NotFound("workspace"))
+    store::find(query, unit, workspace_id).await?.ok_or(StateError::NotFound("workspace"))
 }
 
 async fn lock_row(
     tx: &Tx<'_>,
-    actor: &StateActor<'_>,
+    unit: Option<BusinessUnitId>,
     workspace_id: WorkspaceId,
 ) -> Result<StateRow, StateError> {
-    store::lock_row(tx, actor.unit(), workspace_id).await?.ok_or(StateError::NotFound("workspace"))
+    store::lock_row(tx, unit, workspace_id).await?.ok_or(StateError::NotFound("workspace"))
 }
 
 /// Where a new body goes. The workspace's id in it keeps two workspaces from ever sharing a state.

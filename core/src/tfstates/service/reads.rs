@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use serde_json::json;
 
-use super::{StateActor, find_row};
+use super::{Author, StateActor, find_row};
 use crate::Deps;
 use crate::access::{Ctx, Permission};
 use crate::audit::{self, Action};
@@ -35,15 +35,15 @@ pub async fn read(
     workspace_id: WorkspaceId,
 ) -> Result<StateBody, StateError> {
     let row = match actor {
-        StateActor::Executor { .. } => find_row(&deps.db.conn().await?, actor, workspace_id).await?,
+        StateActor::Executor { .. } => find_row(&deps.db.conn().await?, actor.unit(), workspace_id).await?,
         StateActor::Person(ctx) => {
             ctx.require(Permission::ReadState)?;
             let mut conn = deps.db.conn().await?;
             let tx = conn.begin().await?;
-            let row = find_row(&tx, actor, workspace_id).await?;
+            let row = find_row(&tx, actor.unit(), workspace_id).await?;
             if let Some(head) = &row.head {
                 let details = json!({ "version_id": head.version_id, "serial": head.serial });
-                audit::service::record(&tx, &actor.entry(&row, Action::StateRead, details)).await?;
+                audit::service::record(&tx, &actor.author().entry(&row, Action::StateRead, details)).await?;
             }
             tx.commit().await?;
             row
@@ -65,16 +65,8 @@ pub async fn download(deps: &Deps, ctx: &Ctx, id: StateVersionId) -> Result<Stat
             .await?
             .ok_or(StateError::NotFound("state version"))?;
         let details = json!({ "version_id": id, "serial": version.view.serial });
-        let entry = audit::Entry {
-            business_unit_id: Some(version.business_unit_id),
-            actor: ctx.actor.clone(),
-            action: Action::StateRead,
-            resource_type: "tfstate",
-            resource_id: version.view.workspace_id.to_string(),
-            workspace_id: Some(version.view.workspace_id),
-            run_id: None,
-            details,
-        };
+        let (unit, workspace_id) = (version.business_unit_id, version.view.workspace_id);
+        let entry = Author::person(ctx).entry_in(unit, workspace_id, Action::StateRead, details);
         audit::service::record(&tx, &entry).await?;
         tx.commit().await?;
         version

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use md5::Digest as _;
 use serde_json::json;
 
-use super::{StateActor, find_row, key_of, lock_row};
+use super::{Author, StateActor, find_row, key_of, lock_row};
 use crate::Deps;
 use crate::audit::{self, Action};
 use crate::db::Tx;
@@ -65,14 +65,10 @@ pub async fn write_inline(
             return Err(StateError::Invalid("an executor writes under its lock: name it in ?ID="));
         }
     };
-    let judged = Write {
-        fence,
-        serial: facts.serial,
-        lineage: &facts.lineage,
-        sha256: Sha256Digest::of(&write.body),
-    };
+    let judged =
+        Write { fence, serial: facts.serial, lineage: &facts.lineage, sha256: Sha256Digest::of(&write.body) };
     // A first look, so that what is certain to be refused never reaches the object store.
-    let early = find_row(&deps.db.conn().await?, actor, workspace_id).await?;
+    let early = find_row(&deps.db.conn().await?, actor.unit(), workspace_id).await?;
     actor.require_writable(&early)?;
     match judge(&early, &judged) {
         Verdict::Refuse(reason) => return Err(refused(&early, reason)),
@@ -80,6 +76,7 @@ pub async fn write_inline(
         Verdict::Accept | Verdict::Quarantine(_) => {}
     }
 
+    let author = actor.author();
     let id: StateVersionId = deps.ids.mint();
     let key = key_of(&early, id.0);
     deps.blobs.put(&key, write.body.clone(), "application/json").await?;
@@ -94,8 +91,8 @@ pub async fn write_inline(
         key: &key,
         terraform_version: facts.terraform_version.as_deref(),
         opaque: facts.opaque,
-        run_id: actor.run_id(),
-        created_by: actor.user_id(),
+        run_id: author.run_id,
+        created_by: author.actor.user_id(),
         rolled_back_from: None,
     };
     let settled = commit(deps, actor, workspace_id, &judged, &new).await;
@@ -125,9 +122,9 @@ async fn commit(
 ) -> Result<Settled, StateError> {
     let mut conn = deps.db.conn().await?;
     let tx = conn.begin().await?;
-    let row = lock_row(&tx, actor, workspace_id).await?;
+    let row = lock_row(&tx, actor.unit(), workspace_id).await?;
     actor.require_writable(&row)?;
-    let settled = settle(&tx, deps.ids, actor, &row, judge(&row, judged), new).await?;
+    let settled = settle(&tx, deps.ids, &actor.author(), &row, judge(&row, judged), new).await?;
     tx.commit().await?;
     Ok(settled)
 }
@@ -140,7 +137,7 @@ pub(super) fn judge(row: &StateRow, write: &Write<'_>) -> Verdict {
 pub(super) async fn settle(
     tx: &Tx<'_>,
     ids: IdSource,
-    actor: &StateActor<'_>,
+    author: &Author,
     row: &StateRow,
     verdict: Verdict,
     new: &NewVersion<'_>,
@@ -159,14 +156,14 @@ pub(super) async fn settle(
         Verdict::Accept => {
             store::accept(tx, row, new).await?;
             let details = facts(json!({ "version_id": new.id }));
-            audit::service::record(tx, &actor.entry(row, Action::StateWrite, details)).await?;
+            audit::service::record(tx, &author.entry(row, Action::StateWrite, details)).await?;
             Ok(Settled::Stored(WriteOutcome::Accepted(new.id)))
         }
         Verdict::AlreadyStored => Ok(Settled::Stored(WriteOutcome::AlreadyStored)),
         Verdict::Quarantine(reason) => {
             let (id, key) = store::insert_quarantined(tx, row, ids.mint(), reason, new).await?;
             let details = facts(json!({ "quarantined_id": id, "reason": reason.as_str() }));
-            audit::service::record(tx, &actor.entry(row, Action::StateQuarantine, details)).await?;
+            audit::service::record(tx, &author.entry(row, Action::StateQuarantine, details)).await?;
             Ok(Settled::Quarantined { id, reason, key })
         }
         Verdict::Refuse(reason) => Err(refused(row, reason)),

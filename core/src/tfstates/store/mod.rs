@@ -15,8 +15,8 @@ pub(super) use quarantine::{
     QuarantinedRow, find_quarantined, insert_quarantined, list_quarantined, resolve_quarantined,
 };
 pub(super) use uploads::{
-    NewUpload, UploadRow, UploadStatus, begin_upload, close_upload, has_pending_upload, list_expired,
-    lock_upload, find_upload,
+    NewUpload, UploadRow, UploadStatus, begin_upload, close_upload, find_upload, has_pending_upload,
+    list_expired, lock_upload,
 };
 pub(super) use versions::{NewVersion, VersionRow, accept, find_version, find_version_before, list_versions};
 
@@ -76,8 +76,8 @@ impl StateRow {
 
     fn read(row: &Row) -> Result<Self, DbError> {
         let word: &str = row.get("state_writes");
-        let state_writes = StateWrites::parse(word)
-            .ok_or_else(|| DbError::Row(["unknown state_writes ", word].concat()))?;
+        let state_writes =
+            StateWrites::parse(word).ok_or_else(|| DbError::Row(["unknown state_writes ", word].concat()))?;
         let lock = match row.get::<_, Option<String>>("lock_id") {
             Some(id) => Some(LockRow {
                 id,

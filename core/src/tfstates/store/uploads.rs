@@ -122,7 +122,8 @@ pub(in crate::tfstates) async fn lock_upload(
     tx.query_opt(LOCK, &[&unit, &id]).await?.as_ref().map(read).transpose()
 }
 
-const CLOSE: &str = "UPDATE state_uploads SET status = $3 WHERE id = $2 AND business_unit_id = $1 AND status = 'pending'";
+const CLOSE: &str =
+    "UPDATE state_uploads SET status = $3 WHERE id = $2 AND business_unit_id = $1 AND status = 'pending'";
 
 /// Ends a pending upload.
 pub(in crate::tfstates) async fn close_upload(

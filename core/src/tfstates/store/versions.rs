@@ -30,6 +30,7 @@ pub(in crate::tfstates) struct NewVersion<'a> {
 pub(in crate::tfstates) struct VersionRow {
     pub view: StateVersionView,
     pub business_unit_id: BusinessUnitId,
+    pub md5: [u8; 16],
     pub key: String,
 }
 
@@ -115,6 +116,7 @@ pub(in crate::tfstates) async fn find_version_before(
 fn read(row: &Row) -> Result<VersionRow, DbError> {
     Ok(VersionRow {
         business_unit_id: row.get("business_unit_id"),
+        md5: super::md5(row.get("md5"))?,
         key: row.get("key"),
         view: StateVersionView {
             id: row.get("id"),
