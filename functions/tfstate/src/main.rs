@@ -1,1 +1,13 @@
-fn main() {}
+//! The Lambda of Terraform's state backend.
+
+use anyhow::Context as _;
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    plumbline_runtime::init_logs();
+    let deps = plumbline_runtime::deps_from_environment().await?;
+    lambda_http::run(plumbline_tfstate::router(deps))
+        .await
+        .map_err(anyhow::Error::from_boxed)
+        .context("the Lambda runtime ended")
+}

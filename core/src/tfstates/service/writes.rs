@@ -14,6 +14,8 @@ use crate::ids::{IdSource, QuarantinedStateId, StateVersionId, WorkspaceId};
 use crate::tfstates::store::{self, NewVersion, StateRow};
 use crate::tfstates::{QuarantineReason, StateError, Verdict, Write, WriteFence, judge_write, parse_state};
 
+const LOCK_ID_LENGTH_MAX: usize = 255;
+
 /// A write as it came.
 #[derive(Clone, Debug)]
 pub struct InlineWrite<'a> {
@@ -55,6 +57,9 @@ pub async fn write_inline(
     let max_bytes = deps.limits.inline_state_bytes_max;
     if write.body.len() > max_bytes {
         return Err(StateError::TooLarge { max_bytes });
+    }
+    if write.lock_id.is_some_and(|id| id.len() > LOCK_ID_LENGTH_MAX || id.contains('\0')) {
+        return Err(StateError::Invalid("ID must have 1 to 255 characters"));
     }
     let md5 = checked_md5(write)?;
     let facts = parse_state(&write.body)?;
