@@ -51,6 +51,8 @@ impl TestPlane {
             keys: Arc::new(keys),
             limits: Arc::new(limits),
             public_url: "http://127.0.0.1:9".into(),
+            local_repos_root: None,
+            allow_private_addresses: false,
         };
         Self { deps, database_url: database.url.clone(), offset: std::sync::Mutex::default(), directory }
     }
