@@ -25,10 +25,10 @@ pub struct DiscoverRequest {
     /// Branch or tag; the repository's default branch if absent.
     #[serde(default, rename = "ref")]
     pub reference: Option<String>,
-    /// Goes with `token`; `x-access-token` if absent.
+    /// Goes with `token`; `x-access-token` if absent. For `https` alone.
     #[serde(default)]
     pub username: Option<String>,
-    /// A token or password for this one request. Sealed while it waits, then gone.
+    /// A token or password for this one request. Sealed with the task; never shown again.
     #[serde(default)]
     #[schema(value_type = Option<String>, format = Password)]
     pub token: Option<SecretText>,
@@ -43,10 +43,10 @@ pub struct ImportRequest {
     /// Branch or tag; the repository's default branch if absent.
     #[serde(default, rename = "ref")]
     pub reference: Option<String>,
-    /// Goes with `token`; `x-access-token` if absent.
+    /// Goes with `token`; `x-access-token` if absent. For `https` alone.
     #[serde(default)]
     pub username: Option<String>,
-    /// A token or password for this one request. Sealed while it waits, then gone.
+    /// A token or password for this one request. Sealed with the task; never shown again.
     #[serde(default)]
     #[schema(value_type = Option<String>, format = Password)]
     pub token: Option<SecretText>,

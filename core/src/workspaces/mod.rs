@@ -11,7 +11,11 @@ mod repo_url;
 mod rules;
 
 #[cfg(feature = "store")]
+pub mod deletion;
+#[cfg(feature = "store")]
 mod error;
+#[cfg(feature = "store")]
+pub mod imports;
 #[cfg(feature = "store")]
 pub mod service;
 #[cfg(feature = "store")]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::store::{self, DeletionFacts};
+use super::store;
 use super::{
     LocalRepos, NewWorkspace, Settings, Workspace, WorkspaceChange, WorkspaceError, WorkspaceFilter,
 };
@@ -10,9 +10,9 @@ use crate::Deps;
 use crate::access::{Ctx, Permission, Scope};
 use crate::audit::{self, Action, Entry};
 use crate::db::{DbError, Query, Tx};
-use crate::ids::{RunId, WorkspaceId};
+use crate::ids::{RunId, TaskId, WorkspaceId};
 use crate::page::{Page, PageRequest};
-use crate::runs::RunStatus;
+use crate::tasks::{self, NewTask, TaskKind};
 
 /// Longest note with which a person unblocks a workspace, in characters.
 const NOTE_CHARS_MAX: usize = 1000;
@@ -82,50 +82,6 @@ pub async fn update(
         .await
 }
 
-/// Deletes a workspace with its runs and state history. Never destroys what the state names: a workspace whose state
-/// has resources, or whose state cannot be read, needs `force`.
-pub async fn delete(
-    deps: &Deps,
-    ctx: &Ctx,
-    id: WorkspaceId,
-    version: Option<i32>,
-    force: bool,
-) -> Result<(), WorkspaceError> {
-    ctx.require(Permission::AdministerWorkspaces)?;
-    // The state's object is read before the transaction: no network call inside one.
-    let seen = {
-        let conn = deps.db.conn().await?;
-        store::find(&conn, ctx.scope, id).await?.ok_or(WorkspaceError::NotFound)?;
-        store::deletion_facts(&conn, id, &ended_statuses()).await?.ok_or(WorkspaceError::NotFound)?
-    };
-    let has_resources = state_has_resources(deps, &seen).await?;
-    deps.db
-        .transaction(async |tx| {
-            let workspace = lock_version(tx, ctx.scope, id, version).await?;
-            let facts =
-                store::deletion_facts(tx, id, &ended_statuses()).await?.ok_or(WorkspaceError::NotFound)?;
-            if let Some(run_id) = workspace.active_run_id.or(facts.running) {
-                return Err(WorkspaceError::RunActive { run_id });
-            }
-            if facts.state_locked {
-                return Err(WorkspaceError::StateLocked);
-            }
-            if facts.head != seen.head {
-                return Err(WorkspaceError::StateMoved);
-            }
-            if has_resources && !force {
-                return Err(WorkspaceError::HasResources);
-            }
-            store::delete(tx, id).await?;
-            let mut details = place(&workspace);
-            details["force"] = json!(force);
-            details["had_resources"] = json!(has_resources);
-            audit::service::record(tx, &entry(ctx, Action::WorkspaceDelete, &workspace, details)).await?;
-            Ok(())
-        })
-        .await
-}
-
 /// A person has looked at what a lost apply left behind, and lets the workspace go on. In the caller's transaction,
 /// which also starts the next waiting run.
 pub async fn unblock(
@@ -151,6 +107,25 @@ pub async fn unblock(
     entry.run_id = blocked.run_id;
     audit::service::record(tx, &entry).await?;
     Ok(after)
+}
+
+/// Asks for the branches of a workspace's repository. They are the result of the task.
+pub async fn request_branches(
+    tx: &Tx<'_>,
+    deps: &Deps,
+    ctx: &Ctx,
+    id: WorkspaceId,
+) -> Result<TaskId, WorkspaceError> {
+    ctx.require(Permission::Read)?;
+    let workspace = store::find(tx, ctx.scope, id).await?.ok_or(WorkspaceError::NotFound)?;
+    // Only who asked may read the result, so two people's requests are two tasks.
+    let asked_by = ctx.person()?;
+    let kind = TaskKind::WorkspaceBranches;
+    let key = format!("{}:{id}:{asked_by}", kind.as_str());
+    let mut task = NewTask::new(kind, workspace.business_unit_id, id, key);
+    task.traceparent = ctx.traceparent.clone();
+    task.requested_by = Some(asked_by);
+    Ok(tasks::service::enqueue(tx, deps.ids, &task).await?.task_id())
 }
 
 /// The workspace, if the scope has it.
@@ -191,7 +166,7 @@ pub(super) fn place(workspace: &Workspace) -> Value {
     })
 }
 
-async fn lock_version(
+pub(super) async fn lock_version(
     tx: &Tx<'_>,
     scope: Scope,
     id: WorkspaceId,
@@ -226,32 +201,7 @@ fn changed_fields(before: &Workspace, after: &Workspace) -> Vec<String> {
         .collect()
 }
 
-fn ended_statuses() -> Vec<&'static str> {
-    // A plan-only run rests at `planned`: nothing of it is under way.
-    let ended = |status: &RunStatus| status.is_terminal() || *status == RunStatus::Planned;
-    RunStatus::ALL.into_iter().filter(ended).map(RunStatus::as_str).collect()
-}
-
-/// Fails closed: a state that cannot be read counts as one with resources.
-async fn state_has_resources(deps: &Deps, facts: &DeletionFacts) -> Result<bool, WorkspaceError> {
-    #[derive(serde::Deserialize)]
-    struct Resources {
-        #[serde(default)]
-        resources: Vec<serde::de::IgnoredAny>,
-    }
-    let Some(head) = &facts.head else { return Ok(false) };
-    if head.opaque {
-        return Ok(true);
-    }
-    let body = match deps.blobs.get(&head.key).await {
-        Ok(body) => body,
-        Err(crate::ports::BlobError::NotFound(_)) => return Ok(true),
-        Err(error) => return Err(error.into()),
-    };
-    Ok(serde_json::from_slice::<Resources>(&body).map_or(true, |state| !state.resources.is_empty()))
-}
-
-fn entry(ctx: &Ctx, action: Action, workspace: &Workspace, details: Value) -> Entry {
+pub(super) fn entry(ctx: &Ctx, action: Action, workspace: &Workspace, details: Value) -> Entry {
     Entry {
         business_unit_id: Some(workspace.business_unit_id),
         actor: ctx.actor.clone(),
