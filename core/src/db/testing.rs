@@ -6,7 +6,6 @@ use super::{Conn, Connect, Db, DbError, PgMode, Query, migrate};
 
 /// Names the environment variable with a superuser's URL of a running cluster.
 pub const CLUSTER_URL_VARIABLE: &str = "PLUMBLINE_TEST_DATABASE_URL";
-const TEMPLATE: &str = "plumbline_template";
 
 /// A database of its own, made from a migrated template. Dropped by [`TestDatabase::drop_now`] or with the cluster.
 pub struct TestDatabase {
@@ -14,6 +13,13 @@ pub struct TestDatabase {
     pub url: String,
     name: String,
     admin: Db,
+}
+
+/// The template's name changes with the migrations, so a cluster that outlives a change makes a new one.
+fn template() -> String {
+    let migrations: Vec<&str> = super::MIGRATIONS.iter().map(|migration| migration.sql).collect();
+    let digest = crate::digest::Sha256Digest::of(migrations.concat().as_bytes()).to_string();
+    ["plumbline_template_", &digest[..12]].concat()
 }
 
 fn url_of(cluster: &str, database: &str) -> String {
@@ -28,7 +34,7 @@ impl TestDatabase {
         let admin = Db::new(&Connect { url: cluster_url.into(), pool_size: 1, mode: PgMode::Pooled })?;
         ensure_template(&admin, cluster_url).await?;
         let name = format!("test_{}", uuid::Uuid::now_v7().simple());
-        admin.conn().await?.batch(&["CREATE DATABASE ", &name, " TEMPLATE ", TEMPLATE].concat()).await?;
+        admin.conn().await?.batch(&["CREATE DATABASE ", &name, " TEMPLATE ", &template()].concat()).await?;
         Ok(Self { url: url_of(cluster_url, &name), name, admin })
     }
 
@@ -52,7 +58,8 @@ async fn ensure_template(admin: &Db, cluster_url: &str) -> Result<(), DbError> {
     let mut conn = admin.conn().await?;
     let tx = conn.begin().await?;
     tx.batch("SELECT pg_advisory_xact_lock(7210411)").await?;
-    let ready = tx.query_opt("SELECT 1 FROM pg_database WHERE datname = $1", &[&TEMPLATE]).await?.is_some();
+    let template = template();
+    let ready = tx.query_opt("SELECT 1 FROM pg_database WHERE datname = $1", &[&template]).await?.is_some();
     if !ready {
         let building = "plumbline_template_new";
         let other = Db::new(&Connect { url: cluster_url.into(), pool_size: 1, mode: PgMode::Pooled })?;
@@ -65,7 +72,7 @@ async fn ensure_template(admin: &Db, cluster_url: &str) -> Result<(), DbError> {
         fresh.close();
         // Renaming makes the template appear whole or not at all.
         wait_until_unused(&side, building).await?;
-        side.batch(&["ALTER DATABASE ", building, " RENAME TO ", TEMPLATE].concat()).await?;
+        side.batch(&["ALTER DATABASE ", building, " RENAME TO ", &template].concat()).await?;
     }
     tx.commit().await
 }
