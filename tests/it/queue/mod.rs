@@ -1,1 +1,5 @@
-//! Tests of queue, one file per feature.
+//! The queue: fair and capped claims, fenced writes, sweeps, the worker.
+
+mod claim;
+mod desk;
+mod fencing;

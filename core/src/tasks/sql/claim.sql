@@ -4,7 +4,15 @@
 -- Every CTE is MATERIALIZED: a LIMIT inside a joined subquery is run once per outer row by some plans, and then more
 -- rows are claimed than asked for. Room is a counter on the row that is locked, never a count(*): after waiting for a
 -- lock Postgres looks at the new version of the row, but a subquery still sees the old snapshot.
-WITH budget AS MATERIALIZED (
+WITH open AS MATERIALIZED (
+    SELECT q.business_unit_id
+    FROM queue_units q
+    WHERE q.class = $1 AND q.running < coalesce(q.running_max, $3)
+      AND EXISTS (
+          SELECT 1 FROM tasks t
+          WHERE t.business_unit_id = q.business_unit_id AND t.class = $1 AND t.status = 'queued'
+            AND t.run_after <= (SELECT plumbline_now()) AND t.kind = ANY($8))
+), budget AS MATERIALIZED (
     SELECT LEAST(b.running_room, floor(b.tokens)::int) AS room, b.tokens
     FROM (
         SELECT $9 - l.running AS running_room,
@@ -13,7 +21,7 @@ WITH budget AS MATERIALIZED (
                      l.tokens + $10 * GREATEST(0, extract(epoch FROM plumbline_now() - l.refilled_at)::float8)
                ) AS tokens
         FROM launch_budget l
-        WHERE $1 = 'executor'
+        WHERE $1 = 'executor' AND EXISTS (SELECT 1 FROM open)
         -- Waits, unlike the locks below; nothing is locked before it, so it cannot be part of a deadlock.
         FOR NO KEY UPDATE OF l
     ) b
@@ -22,12 +30,10 @@ WITH budget AS MATERIALIZED (
            LEAST($2, coalesce(q.running_max, $3) - q.running, (SELECT room FROM budget)) AS room
     FROM queue_units q
     WHERE q.class = $1
+      AND q.business_unit_id = ANY(ARRAY(SELECT business_unit_id FROM open))
+      -- Once more: this one is looked at again after the lock, on the newest version of the row.
       AND q.running < coalesce(q.running_max, $3)
       AND ($1 <> 'executor' OR (SELECT room FROM budget) > 0)
-      AND EXISTS (
-          SELECT 1 FROM tasks t
-          WHERE t.business_unit_id = q.business_unit_id AND t.class = $1 AND t.status = 'queued'
-            AND t.run_after <= (SELECT plumbline_now()) AND t.kind = ANY($8))
     ORDER BY q.last_served_at, q.business_unit_id
     LIMIT 1
     FOR NO KEY UPDATE OF q SKIP LOCKED
