@@ -1,10 +1,35 @@
 //! From a task's kind to the feature that handles it. The only place that knows every kind.
 
 use crate::db::{DbError, Tx};
-use crate::tasks::ClaimedTask;
+use crate::ids::{IdSource, RunId};
+use crate::runs::{self, RunError};
+use crate::tasks::{ClaimedTask, TaskKind};
 
 /// What follows from a dead letter, in the transaction that made it one.
-pub async fn dead_lettered(tx: &Tx<'_>, task: &ClaimedTask, error: &str) -> Result<(), DbError> {
-    let _ = (tx, task, error);
-    Ok(())
+pub async fn dead_lettered(
+    tx: &Tx<'_>,
+    ids: IdSource,
+    task: &ClaimedTask,
+    error: &str,
+) -> Result<(), DbError> {
+    match task.kind {
+        TaskKind::RunPlan | TaskKind::RunApply => {
+            match runs::tasks::dead_lettered(tx, ids, task, error).await {
+                Ok(()) => Ok(()),
+                Err(RunError::Db(error)) => Err(error),
+                Err(other) => Err(DbError::Row(other.to_string())),
+            }
+        }
+        // Recorded as it is: the requester reads the error from the task.
+        TaskKind::RepositoryDiscover | TaskKind::WorkspaceBranches | TaskKind::WorkspaceImport => Ok(()),
+    }
+}
+
+/// Locks the rows of the task's feature, in their own order, before the task itself is locked: everything else that
+/// touches both does the same, so there are no deadlocks.
+pub async fn lock_subject(tx: &Tx<'_>, kind: TaskKind, subject_id: uuid::Uuid) -> Result<(), DbError> {
+    match kind {
+        TaskKind::RunPlan | TaskKind::RunApply => runs::tasks::lock_subject(tx, RunId(subject_id)).await,
+        TaskKind::RepositoryDiscover | TaskKind::WorkspaceBranches | TaskKind::WorkspaceImport => Ok(()),
+    }
 }

@@ -90,7 +90,9 @@ pub fn on_silence(silent: &Silent) -> Verdict {
     let stopped = silent.executor != AttemptExecutor::MayLive;
     // A worker that runs a short task itself proves nothing by having no executor: only its lease tells.
     let dead = match silent.kind.class() {
-        TaskClass::Executor => stopped && (silent.executor == AttemptExecutor::Stopped || silent.lease_expired),
+        TaskClass::Executor => {
+            stopped && (silent.executor == AttemptExecutor::Stopped || silent.lease_expired)
+        }
         TaskClass::Short => silent.lease_expired,
     };
     match silent.phase {

@@ -11,7 +11,6 @@ use super::{
     TaskError,
 };
 use crate::db::{Db, DbError, Query, Tx};
-use crate::dispatch;
 use crate::ids::{IdSource, TaskId};
 use crate::limits::Limits;
 
@@ -86,6 +85,11 @@ pub async fn lock_held(tx: &Tx<'_>, lease: Lease) -> Result<ClaimedTask, TaskErr
     store::lock_held(tx, lease).await?.ok_or(TaskError::LeaseLost)
 }
 
+/// The task of an attempt, if the lease is still held. Takes no lock: use it where the run's row is locked later.
+pub async fn find_held(query: &impl Query, lease: Lease) -> Result<Option<ClaimedTask>, DbError> {
+    store::find_held(query, lease).await
+}
+
 /// The executor has traded its ticket: from now on the lease is short and renewed by heartbeats. Refused for an
 /// attempt that somebody asked to stop.
 pub async fn go_live(
@@ -110,13 +114,12 @@ pub async fn finish(
     error: Option<&str>,
     result: Option<&Value>,
 ) -> Result<(), TaskError> {
-    let leaving =
-        Leaving { outcome: Some(outcome), error, result, delay: Duration::ZERO, unburned: false };
+    let leaving = Leaving { outcome: Some(outcome), error, result, delay: Duration::ZERO, unburned: false };
     held(store::leave(tx, lease, &leaving).await?)
 }
 
-/// An attempt failed: queues the task again, or moves it to the history as a dead letter and lets its feature know
-/// through [`dispatch::dead_lettered`]. `jitter` is in `0.0..1.0`.
+/// An attempt failed: queues the task again, or moves it to the history as a dead letter; then the caller lets the
+/// task's feature know through [`crate::dispatch::dead_lettered`]. `jitter` is in `0.0..1.0`.
 pub async fn fail(
     tx: &Tx<'_>,
     lease: Lease,
@@ -132,7 +135,6 @@ pub async fn fail(
         Backoff::Requeued(delay) => requeue(tx, lease, delay, error, false).await?,
         Backoff::DeadLettered => {
             finish(tx, lease, FinishedOutcome::Dead, Some(error), None).await?;
-            dispatch::dead_lettered(tx, &task, error).await?;
         }
     }
     Ok(next)

@@ -5,7 +5,9 @@ use std::time::Duration;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{ClaimedTask, FinishedOutcome, Lease, LeasePhase, NewTask, TaskClass, TaskKind, TaskStatus, TaskView};
+use super::{
+    ClaimedTask, FinishedOutcome, Lease, LeasePhase, NewTask, TaskClass, TaskKind, TaskStatus, TaskView,
+};
 use crate::access::TraceParent;
 use crate::db::{DbError, Query, Row};
 use crate::ids::{BusinessUnitId, TaskId, UserId};
@@ -92,6 +94,17 @@ pub(super) async fn claim(query: &impl Query, terms: &ClaimTerms<'_>) -> Result<
         return Ok(Claim::AllLocked(first.get("unit_id")));
     }
     rows.iter().map(claimed_from_row).collect::<Result<_, _>>().map(Claim::Tasks)
+}
+
+const FIND_HELD: &str = "
+    SELECT id, lease_token, kind, business_unit_id, subject_id, payload, attempts, attempts_max, traceparent,
+           requested_by, extract(epoch FROM claimed_at - run_after)::float8 AS waited_seconds
+    FROM tasks WHERE id = $1 AND lease_token = $2 AND status = 'running'";
+
+/// The task if the lease is still held.
+pub(super) async fn find_held(query: &impl Query, lease: Lease) -> Result<Option<ClaimedTask>, DbError> {
+    let row = query.query_opt(FIND_HELD, &[&lease.task_id, &lease.token]).await?;
+    row.as_ref().map(claimed_from_row).transpose()
 }
 
 const LOCK_HELD: &str = "

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use plumbline_core::db::{Query, PgMode};
+use plumbline_core::Deps;
+use plumbline_core::db::{PgMode, Query};
 use plumbline_core::ids::{BusinessUnitId, TaskId};
 use plumbline_core::limits::Limits;
 use plumbline_core::tasks::{ClaimedTask, FinishedOutcome, TaskClass, TaskKind, service};
-use plumbline_core::Deps;
 use tokio::sync::Mutex;
 
 use super::desk::{enqueue, enqueue_one, new_task, unit, units};
@@ -155,10 +155,7 @@ async fn the_watch_sees_an_overrun_if_there_is_one() {
         enqueue_one(plane.db(), TaskKind::RunPlan, unit).await;
     }
     plane.execute(WATCH_CAPS).await.unwrap();
-    plane
-        .execute("UPDATE tasks SET status = 'running', lease_expires_at = plumbline_now()")
-        .await
-        .unwrap();
+    plane.execute("UPDATE tasks SET status = 'running', lease_expires_at = plumbline_now()").await.unwrap();
     let over = format!("SELECT count(*) FROM cap_history WHERE unit_running > {UNIT_CAP}");
     assert!(plane.count(&over).await > 0);
 }
@@ -298,7 +295,11 @@ async fn launches_are_rationed_and_the_ration_grows_with_time() {
         enqueue_one(plane.db(), TaskKind::RunPlan, unit).await;
     }
     plane.advance(Duration::from_secs(3600)).await;
-    assert_eq!(plane.claim(TaskClass::Executor, 10).await.len(), 2, "an idle hour saves up one second's worth");
+    assert_eq!(
+        plane.claim(TaskClass::Executor, 10).await.len(),
+        2,
+        "an idle hour saves up one second's worth"
+    );
     plane.execute("UPDATE launch_budget SET refilled_at = plumbline_now()").await.unwrap();
     assert!(plane.claim(TaskClass::Executor, 10).await.is_empty());
     plane.advance(Duration::from_secs(1)).await;

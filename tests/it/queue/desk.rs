@@ -69,9 +69,7 @@ impl TestPlane {
     }
 
     pub(super) async fn give_back(&self, lease: Lease) -> Result<(), TaskError> {
-        self.db()
-            .transaction(async |tx| service::give_back(tx, lease, Duration::ZERO, "no room").await)
-            .await
+        self.db().transaction(async |tx| service::give_back(tx, lease, Duration::ZERO, "no room").await).await
     }
 
     pub(super) async fn go_live(&self, lease: Lease) -> Result<(), TaskError> {
