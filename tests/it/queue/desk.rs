@@ -3,7 +3,11 @@
 use std::time::Duration;
 
 use plumbline_core::db::{Db, DbError, Query};
+use plumbline_core::executors;
 use plumbline_core::ids::{BusinessUnitId, IdSource, TaskId};
+use plumbline_core::limits::Limits;
+use plumbline_core::ports::Launcher;
+use plumbline_core::sweeps;
 use plumbline_core::tasks::{
     Backoff, ClaimedTask, Enqueued, FailedAttempt, FinishedOutcome, Lease, NewTask, TaskClass, TaskError,
     TaskKind, service,
@@ -11,6 +15,11 @@ use plumbline_core::tasks::{
 use uuid::Uuid;
 
 use crate::plane::TestPlane;
+
+/// The defaults with a cheap password cost.
+pub(super) fn cheap_limits() -> Limits {
+    Limits { bcrypt_cost: 4, ..Limits::default() }
+}
 
 /// A task of the kind about a row of its own.
 pub(super) fn new_task(kind: TaskKind, unit: BusinessUnitId) -> NewTask {
@@ -82,6 +91,36 @@ impl TestPlane {
     pub(super) async fn heartbeat(&self, lease: Lease) -> Result<bool, TaskError> {
         let conn = self.db().conn().await.unwrap();
         service::heartbeat(&conn, lease, &self.deps.limits).await
+    }
+
+    /// Launches a claimed task's executor.
+    pub(super) async fn launch(&self, launcher: &dyn Launcher, task: &ClaimedTask) {
+        let request = executors::service::prepare_launch(&self.deps, task, launcher.name()).await.unwrap();
+        let handle = launcher.launch(&request).await.unwrap();
+        executors::service::record_launched(&self.deps, request.executor_id, &handle).await.unwrap();
+    }
+
+    /// What a trade does to the queue's rows.
+    pub(super) async fn trade(&self, task: &ClaimedTask) {
+        self.go_live(task.lease).await.unwrap();
+        let sql = "WITH traded AS (UPDATE tickets SET traded_at = plumbline_now()
+                       FROM executors x WHERE executor_id = x.id AND x.task_id = $1 AND x.lease_token = $2)
+                   UPDATE executors SET status = 'live', traded_at = plumbline_now()
+                   WHERE task_id = $1 AND lease_token = $2";
+        let conn = self.db().conn().await.unwrap();
+        conn.execute(sql, &[&task.lease.task_id, &task.lease.token]).await.unwrap();
+    }
+
+    /// The lease sweep alone.
+    pub(super) async fn judge(&self) {
+        plumbline_core::tasks::sweeps::judge_silent(&self.deps).await.unwrap();
+    }
+
+    /// Every sweep.
+    pub(super) async fn sweep(&self, launcher: &dyn Launcher) {
+        for report in sweeps::run_all(&self.deps, launcher).await {
+            assert!(report.outcome.is_ok(), "{report:?}");
+        }
     }
 
     /// Runs one statement.
