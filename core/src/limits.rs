@@ -19,6 +19,12 @@ pub struct Limits {
     pub plan_wall_clock: Duration,
     /// Wall-clock limit of an apply executor.
     pub apply_wall_clock: Duration,
+    /// Wall-clock limit of a short task.
+    pub short_wall_clock: Duration,
+    /// How often the reconciler is triggered. A pause of one and a half of these is taken for an outage.
+    pub sweep_period: Duration,
+    /// How long finished tasks are kept.
+    pub finished_task_age: Duration,
     /// How long an unapproved plan may be approved.
     pub plan_age: Duration,
     /// Executor launches per second over the whole installation.
@@ -80,6 +86,9 @@ impl Default for Limits {
             backoff_max: minutes(10),
             plan_wall_clock: minutes(60),
             apply_wall_clock: minutes(240),
+            short_wall_clock: minutes(14),
+            sweep_period: minutes(1),
+            finished_task_age: minutes(30 * 24 * 60),
             plan_age: minutes(24 * 60),
             launches_per_second: 15.0,
             executors_max: 200,
