@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plumbline_core::Deps;
+use plumbline_core::db::Db;
 use plumbline_core::ids::IdSource;
 
 use crate::{database, keys, limits, stores};
@@ -96,6 +97,11 @@ pub async fn deps_from(environment: &Environment) -> anyhow::Result<Deps> {
         local_repos_root: environment.find("PLUMBLINE_LOCAL_REPOS_ROOT").map(Into::into),
         allow_private_addresses: allow_private_addresses(environment)?,
     })
+}
+
+/// Only the database: `migrate` needs nothing else, and no keys.
+pub fn database_from_environment() -> anyhow::Result<Db> {
+    Ok(database::pool(&Environment::of_process())?)
 }
 
 /// The address that executors call back.
