@@ -4,3 +4,4 @@ mod audit;
 mod grants;
 mod idempotency;
 mod sessions;
+mod workspaces;
