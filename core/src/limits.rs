@@ -67,6 +67,12 @@ pub struct Limits {
     pub waiting_runs_max: i64,
     /// Cost of bcrypt (log2 of rounds).
     pub bcrypt_cost: u32,
+    /// Longest run of one Git command about somebody's repository; shorter than the lease of a short task.
+    pub git_timeout: Duration,
+    /// Largest file that such a command may write, in bytes.
+    pub git_file_bytes_max: u64,
+    /// Longest list of branches or files that it may print, in bytes.
+    pub git_output_bytes_max: u64,
 }
 
 impl Default for Limits {
@@ -104,6 +110,9 @@ impl Default for Limits {
             page_size_max: 200,
             waiting_runs_max: 100,
             bcrypt_cost: 12,
+            git_timeout: Duration::from_secs(40),
+            git_file_bytes_max: 256 << 20,
+            git_output_bytes_max: 32 << 20,
         }
     }
 }

@@ -61,6 +61,8 @@ impl TestPlane {
             keys: Arc::new(keys),
             limits: Arc::new(limits),
             public_url: "http://127.0.0.1:9".into(),
+            local_repos_root: None,
+            allow_private_addresses: false,
         };
         Self {
             deps,
