@@ -40,7 +40,7 @@ pub async fn import(tx: &Tx<'_>, batch: &Batch<'_>) -> Result<Vec<WorkspaceId>, 
     // An attempt that lost its lease must not store beside its successor.
     tasks::service::lock_held(tx, batch.lease).await?;
     let ids: Vec<WorkspaceId> = batch.workspaces.iter().map(|(id, _)| *id).collect();
-    let ours = store::existing(tx, batch.unit, &ids).await?;
+    let ours = store::existing(tx, batch.unit, ids).await?;
     for (id, settings) in batch.workspaces.iter().filter(|(id, _)| made.contains(id)) {
         audit::service::record(tx, &entry(batch, *id, settings)).await?;
     }

@@ -153,9 +153,9 @@ const EXISTING: &str = "SELECT id FROM workspaces WHERE business_unit_id = $1 AN
 pub(super) async fn existing(
     tx: &Tx<'_>,
     unit: BusinessUnitId,
-    ids: &Vec<WorkspaceId>,
+    ids: Vec<WorkspaceId>,
 ) -> Result<Vec<WorkspaceId>, DbError> {
-    Ok(tx.query(EXISTING, &[&unit, ids]).await?.iter().map(|row| row.get("id")).collect())
+    Ok(tx.query(EXISTING, &[&unit, &ids]).await?.iter().map(|row| row.get("id")).collect())
 }
 
 /// A workspace's place, without the repository.
@@ -314,9 +314,9 @@ pub(super) struct StateObject {
 pub(super) async fn deletion_facts(
     query: &impl Query,
     id: WorkspaceId,
-    ended: &Vec<&str>,
+    ended: &[&str],
 ) -> Result<Option<DeletionFacts>, DbError> {
-    let row = query.query_opt(include_str!("sql/deletion_facts.sql"), &[&id, ended]).await?;
+    let row = query.query_opt(include_str!("sql/deletion_facts.sql"), &[&id, &ended]).await?;
     Ok(row.map(|row| DeletionFacts {
         state_locked: row.get("locked"),
         running: row.get("running"),

@@ -36,7 +36,7 @@ impl TestPlane {
         let mut claimed =
             tasks::service::claim(self.db(), TaskClass::Short, "a worker", 1, &self.deps.limits)
                 .await
-                .unwrap();
+                .expect("the test is set up right");
         claimed.pop().expect("a task is due")
     }
 
@@ -51,8 +51,11 @@ impl TestPlane {
     async fn short(&self, path: &str, token: &str, body: impl Into<Option<Value>>) -> Value {
         let (status, headers, accepted) = self.call("POST", path, token, body).await;
         assert_eq!(status, StatusCode::ACCEPTED, "{accepted}");
-        let place = headers["location"].to_str().unwrap().to_owned();
-        assert_eq!(place, format!("/api/v1/tasks/{}", accepted["task_id"].as_str().unwrap()));
+        let place = headers["location"].to_str().expect("the test is set up right").to_owned();
+        assert_eq!(
+            place,
+            format!("/api/v1/tasks/{}", accepted["task_id"].as_str().expect("the test is set up right"))
+        );
         let (task, answer) = self.do_short().await;
         let result = answer.expect("it works");
         self.db()
@@ -60,7 +63,7 @@ impl TestPlane {
                 tasks::service::finish(tx, task.lease, FinishedOutcome::Done, None, Some(&result)).await
             })
             .await
-            .unwrap();
+            .expect("the test is set up right");
         let (status, _, task) = self.call("GET", &place, token, None).await;
         assert_eq!((status, &task["status"]), (StatusCode::OK, &json!("done")), "{task}");
         task["result"].clone()
@@ -68,7 +71,7 @@ impl TestPlane {
 
     /// Everything the database holds about tasks, requests and what was recorded, as text.
     async fn stored_text(&self) -> String {
-        let conn = self.db().conn().await.unwrap();
+        let conn = self.db().conn().await.expect("the test is set up right");
         let mut text = String::new();
         for sql in [
             "SELECT coalesce(string_agg(row::text, ''), '') AS all FROM tasks AS row",
@@ -77,17 +80,18 @@ impl TestPlane {
             "SELECT coalesce(string_agg(row::text, ''), '') AS all FROM idempotency_keys AS row",
             "SELECT coalesce(string_agg(row::text, ''), '') AS all FROM workspaces AS row",
         ] {
-            text.push_str(conn.query_one(sql, &[]).await.unwrap().get("all"));
+            text.push_str(conn.query_one(sql, &[]).await.expect("the test is set up right").get("all"));
         }
         text
     }
 }
 
 fn by_path(list: &Value) -> Vec<(&str, &str, &str, &str)> {
-    let text = |item: &'_ Value, field: &str| item[field].as_str().unwrap().to_owned().leak() as &str;
-    list.as_array()
-        .unwrap()
-        .iter()
+    fn text<'a>(item: &'a Value, field: &str) -> &'a str {
+        item[field].as_str().unwrap_or_default()
+    }
+    let items = list.as_array().expect("a list").iter();
+    items
         .map(|item| (text(item, "path"), text(item, "name"), text(item, "environment"), text(item, "kind")))
         .collect()
 }
@@ -154,7 +158,7 @@ struct Sink(Arc<Mutex<Vec<u8>>>);
 
 impl std::io::Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
+        self.0.lock().expect("the test is set up right").extend_from_slice(bytes);
         Ok(bytes.len())
     }
 

@@ -106,7 +106,11 @@ async fn answer(
     served.command_lines.lock().expect("unpoisoned").push_str(&all_command_lines());
     if uri.path().starts_with("/moved/") {
         let to = uri.to_string().replacen("/moved", "", 1);
-        return Response::builder().status(301).header(header::LOCATION, to).body(Body::empty()).unwrap();
+        return Response::builder()
+            .status(301)
+            .header(header::LOCATION, to)
+            .body(Body::empty())
+            .expect("the test is set up right");
     }
     if let Some(login) = served.login {
         let came = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
@@ -118,7 +122,10 @@ async fn answer(
         served.logins.lock().expect("unpoisoned").extend(came);
         if !right {
             let refused = Response::builder().status(StatusCode::UNAUTHORIZED);
-            return refused.header(header::WWW_AUTHENTICATE, "Basic realm=git").body(Body::empty()).unwrap();
+            return refused
+                .header(header::WWW_AUTHENTICATE, "Basic realm=git")
+                .body(Body::empty())
+                .expect("the test is set up right");
         }
     }
     backend(&served.root, &method, &uri, &headers, &body).await

@@ -20,7 +20,7 @@ fn new(name: &str) -> Value {
 }
 
 fn etag(headers: &HeaderMap) -> String {
-    headers[header::ETAG].to_str().unwrap().to_owned()
+    headers[header::ETAG].to_str().expect("the test is set up right").to_owned()
 }
 
 fn names(list: &Value) -> Vec<&str> {
@@ -32,7 +32,7 @@ impl TestPlane {
     async fn made(&self, token: &str, new: Value) -> String {
         let (status, headers, made) = self.call("POST", WORKSPACES, token, new).await;
         assert_eq!(status, StatusCode::CREATED, "{made}");
-        headers[header::LOCATION].to_str().unwrap().to_owned()
+        headers[header::LOCATION].to_str().expect("the test is set up right").to_owned()
     }
 
     async fn list(&self, token: &str, query: &str) -> Value {
@@ -44,13 +44,14 @@ impl TestPlane {
     async fn actions(&self, token: &str) -> Vec<String> {
         let (_, _, log) = self.call("GET", "/api/v1/audit", token, None).await;
         let entries = log["items"].as_array().expect("a list").iter();
-        let actions = entries.map(|entry| entry["action"].as_str().unwrap().to_owned());
+        let actions =
+            entries.map(|entry| entry["action"].as_str().expect("the test is set up right").to_owned());
         actions.filter(|action| action.starts_with("workspace.")).collect()
     }
 }
 
 fn id_in(path: &str) -> WorkspaceId {
-    path.rsplit('/').next().unwrap().parse().unwrap()
+    path.rsplit('/').next().expect("the test is set up right").parse().expect("the test is set up right")
 }
 
 #[tokio::test]

@@ -24,7 +24,7 @@ fn new(dir: &str) -> NewWorkspace {
     serde_json::from_value(json!({
         "name": dir, "environment": "dev", "repo_url": "https://host/a/b", "tf_working_dir": dir,
     }))
-    .unwrap()
+    .expect("the test is set up right")
 }
 
 async fn workspace(plane: &TestPlane, ctx: &Ctx, dir: &str) -> WorkspaceId {
@@ -32,25 +32,30 @@ async fn workspace(plane: &TestPlane, ctx: &Ctx, dir: &str) -> WorkspaceId {
         .db()
         .transaction(async |tx: &Tx<'_>| workspaces::service::create(tx, &plane.deps, ctx, new(dir)).await)
         .await;
-    made.unwrap().id
+    made.expect("the test is set up right").id
 }
 
 /// Gives the workspace a state with this body.
 async fn write_state(plane: &TestPlane, unit: BusinessUnitId, id: WorkspaceId, body: &'static str) {
     let version: StateVersionId = plane.deps.ids.mint();
     let key = format!("tfstates/{id}/{version}");
-    plane.deps.blobs.put(&key, Bytes::from_static(body.as_bytes()), "application/json").await.unwrap();
-    let conn = plane.db().conn().await.unwrap();
+    plane
+        .deps
+        .blobs
+        .put(&key, Bytes::from_static(body.as_bytes()), "application/json")
+        .await
+        .expect("the test is set up right");
+    let conn = plane.db().conn().await.expect("the test is set up right");
     const HEAD: &str = "
         INSERT INTO tfstates (workspace_id, business_unit_id, head_version_id, head_serial, head_lineage)
         VALUES ($1, $2, $3, 1, 'l')
         ON CONFLICT (workspace_id) DO UPDATE SET head_version_id = EXCLUDED.head_version_id";
-    conn.execute(HEAD, &[&id, &unit, &version]).await.unwrap();
+    conn.execute(HEAD, &[&id, &unit, &version]).await.expect("the test is set up right");
     const VERSION: &str = "
         INSERT INTO state_versions (id, business_unit_id, workspace_id, serial, lineage, generation, md5, sha256,
             size_bytes, key)
         VALUES ($1, $2, $3, 1, 'l', 1, decode(repeat('00', 16), 'hex'), decode(repeat('00', 32), 'hex'), 1, $4)";
-    conn.execute(VERSION, &[&version, &unit, &id, &key]).await.unwrap();
+    conn.execute(VERSION, &[&version, &unit, &id, &key]).await.expect("the test is set up right");
 }
 
 #[tokio::test]
