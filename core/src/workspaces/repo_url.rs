@@ -7,7 +7,7 @@ use super::LocalRepos;
 
 /// Longest address, in bytes.
 const URL_BYTES_MAX: usize = 2048;
-/// Marks a path on this machine.
+/// Another spelling of a path on this machine; it is stored as the plain path.
 const LOCAL_PREFIX: &str = "local://";
 
 /// How Git reaches a repository.
@@ -70,7 +70,7 @@ impl RepoUrl {
 
     /// The path of a local repository.
     pub fn local_path(&self) -> Option<&str> {
-        self.text.strip_prefix(LOCAL_PREFIX)
+        (self.transport == Transport::Local).then_some(self.text.as_str())
     }
 
     fn local(path: &str, local: LocalRepos) -> Result<Self, &'static str> {
@@ -84,7 +84,7 @@ impl RepoUrl {
         if path.is_empty() {
             return Err("the root directory is not a repository");
         }
-        Ok(Self { text: [LOCAL_PREFIX, path].concat(), transport: Transport::Local, endpoint: None })
+        Ok(Self { text: path.to_owned(), transport: Transport::Local, endpoint: None })
     }
 
     fn url(text: &str) -> Result<Self, &'static str> {

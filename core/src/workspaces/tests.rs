@@ -123,7 +123,7 @@ fn repository_addresses_that_are_refused() {
 #[test]
 fn local_repositories_only_where_they_are_allowed() {
     let parsed = RepoUrl::parse("/srv/git/a/", LocalRepos::Allowed).unwrap();
-    assert_eq!((parsed.as_str(), parsed.local_path()), ("local:///srv/git/a", Some("/srv/git/a")));
+    assert_eq!((parsed.as_str(), parsed.local_path()), ("/srv/git/a", Some("/srv/git/a")));
     assert_eq!(RepoUrl::parse("local:///srv/git/a", LocalRepos::Allowed), Ok(parsed));
     for bad in ["/srv/../etc", "local://srv", "/", "local://", "/a\\b", "file:///srv/git/a"] {
         assert!(RepoUrl::parse(bad, LocalRepos::Allowed).is_err(), "{bad}");
