@@ -1,1 +1,9 @@
 //! Tests of api, one file per feature.
+
+mod audit;
+mod auth;
+mod business_units;
+mod repositories;
+mod shell;
+mod smart_http;
+mod workspaces;

@@ -1,1 +1,7 @@
 //! Tests of store, one file per feature.
+
+mod audit;
+mod grants;
+mod idempotency;
+mod sessions;
+mod workspaces;
