@@ -230,7 +230,7 @@ async fn moto() -> Option<(Moto, String)> {
         .stderr(Stdio::null())
         .spawn();
     let Ok(child) = child else {
-        println!("skipped: {program} (PyPI: moto[server]) was not found");
+        eprintln!("skipped: {program} (PyPI: moto[server]) was not found");
         return None;
     };
     let moto = Moto(child);

@@ -1,5 +1,7 @@
 //! The queue: fair and capped claims, fenced writes, leases, the worker, its platforms, its routes.
 
+#![expect(clippy::unwrap_used, reason = "in a test, a panic is the report")]
+
 mod claim;
 mod desk;
 mod ecs;

@@ -37,7 +37,7 @@ async fn operators_list_live_and_finished_tasks_of_their_unit_page_by_page() {
     assert_eq!(ids(&page), [second.clone(), first.clone()]);
     let next = format!("/api/v1/tasks?limit=2&cursor={}", page["next_cursor"].as_str().unwrap());
     let (_, _, page) = plane.call("GET", &next, &*operator, None).await;
-    assert_eq!(ids(&page), [dead.clone()]);
+    assert_eq!(ids(&page), std::slice::from_ref(&dead));
     assert_eq!(page["next_cursor"], Value::Null);
 
     for (filter, expected) in [

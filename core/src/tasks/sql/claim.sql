@@ -8,10 +8,12 @@ WITH open AS MATERIALIZED (
     SELECT q.business_unit_id
     FROM queue_units q
     WHERE q.class = $1 AND q.running < coalesce(q.running_max, $3)
-      AND EXISTS (
-          SELECT 1 FROM tasks t
-          WHERE t.business_unit_id = q.business_unit_id AND t.class = $1 AND t.status = 'queued'
-            AND t.run_after <= (SELECT plumbline_now()) AND t.kind = ANY($8))
+      -- Not EXISTS, which forgets the order: in the order of the index this is one probe, while a scan of the table
+      -- would wade through everything that was claimed before.
+      AND (SELECT t.id FROM tasks t
+           WHERE t.business_unit_id = q.business_unit_id AND t.class = $1 AND t.status = 'queued'
+             AND t.run_after <= (SELECT plumbline_now()) AND t.kind = ANY($8)
+           ORDER BY t.priority, t.run_after, t.id LIMIT 1) IS NOT NULL
 ), budget AS MATERIALIZED (
     SELECT LEAST(b.running_room, floor(b.tokens)::int) AS room, b.tokens
     FROM (

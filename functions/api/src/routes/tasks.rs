@@ -18,7 +18,7 @@ use crate::caller::Caller;
 use crate::problem::Problem;
 
 /// This feature's routes.
-pub fn routes() -> OpenApiRouter<Deps> {
+pub(super) fn routes() -> OpenApiRouter<Deps> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(get)).routes(routes!(replay))
 }
 
