@@ -1,5 +1,7 @@
 //! A whole control plane for one test: its own database, object store and clock.
 
+mod http;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +12,8 @@ use plumbline_core::db::{Db, PgMode};
 use plumbline_core::ids::IdSource;
 use plumbline_core::limits::Limits;
 use plumbline_core::secrets::{Domain, Keyring};
+
+pub use http::{ADMIN_EMAIL, Answer, PASSWORD, read, slug};
 
 /// The root key of every test plane.
 pub const ROOT_KEY: &str = "a root key for tests only, 32 characters or more";
@@ -22,6 +26,7 @@ pub struct TestPlane {
     pub database_url: String,
     offset: std::sync::Mutex<Duration>,
     directory: tempfile::TempDir,
+    admin: tokio::sync::OnceCell<String>,
 }
 
 /// The cluster that `make test` started.
@@ -52,7 +57,13 @@ impl TestPlane {
             limits: Arc::new(limits),
             public_url: "http://127.0.0.1:9".into(),
         };
-        Self { deps, database_url: database.url.clone(), offset: std::sync::Mutex::default(), directory }
+        Self {
+            deps,
+            database_url: database.url.clone(),
+            offset: std::sync::Mutex::default(),
+            directory,
+            admin: tokio::sync::OnceCell::new(),
+        }
     }
 
     /// The database.
@@ -74,5 +85,19 @@ impl TestPlane {
         };
         let conn = self.deps.db.conn().await.expect("a connection");
         set_clock_offset(&conn, offset).await.expect("the clock moves");
+    }
+
+    /// The same plane over connections with another setting of the server, as a role's default would give.
+    pub async fn with_setting(&self, name: &str, value: &str) -> Self {
+        let url = format!("{}?options=-c%20{name}%3D{value}", self.database_url);
+        let connect = plumbline_core::db::Connect { url: url.clone(), pool_size: 4, mode: PgMode::Direct };
+        let deps = Deps { db: Db::new(&connect).expect("a pool"), ..self.deps.clone() };
+        Self {
+            deps,
+            database_url: url,
+            offset: std::sync::Mutex::default(),
+            directory: tempfile::tempdir().expect("a scratch directory"),
+            admin: tokio::sync::OnceCell::new(),
+        }
     }
 }

@@ -3,5 +3,5 @@
 mod directory_store;
 mod wakers;
 
-pub use directory_store::DirectoryStore;
+pub use directory_store::{DirectoryStore, Grant, GrantError};
 pub use wakers::{InProcessWaker, NoWaker};

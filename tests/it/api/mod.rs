@@ -1,1 +1,6 @@
 //! Tests of api, one file per feature.
+
+mod audit;
+mod auth;
+mod business_units;
+mod shell;

@@ -1,1 +1,5 @@
 //! Tests of store, one file per feature.
+
+mod audit;
+mod idempotency;
+mod sessions;

@@ -1,12 +1,22 @@
 //! One file per feature; each gives its routes relative to `/api/v1`.
 
-pub mod approvals;
-pub mod runs;
+mod approvals;
+mod audit;
+mod auth;
+mod business_units;
+mod health;
+mod runs;
 
 use plumbline_core::Deps;
 use utoipa_axum::router::OpenApiRouter;
 
 /// Every feature's routes.
 pub fn all() -> OpenApiRouter<Deps> {
-    OpenApiRouter::new().merge(approvals::routes()).merge(runs::routes())
+    OpenApiRouter::new()
+        .merge(approvals::routes())
+        .merge(audit::routes())
+        .merge(auth::routes())
+        .merge(business_units::routes())
+        .merge(health::routes())
+        .merge(runs::routes())
 }
