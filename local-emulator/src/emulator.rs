@@ -270,6 +270,7 @@ impl Work for InProcess {
     }
 
     async fn sweep(&self) -> anyhow::Result<()> {
-        functions::sweep(&self.deps, &*self.launcher).await
+        functions::sweep(&self.deps, &*self.launcher).await;
+        Ok(())
     }
 }

@@ -12,6 +12,7 @@ use axum::response::Response;
 use plumbline_core::Deps;
 use plumbline_core::adapters::LocalLauncher;
 use plumbline_core::ports::{BlobStore, Launcher};
+use plumbline_worker::InProcessOutbound;
 use tower::ServiceExt as _;
 
 use crate::launching::StoppingLauncher;
@@ -62,15 +63,15 @@ async fn dispatch(State(functions): State<Functions>, request: Request) -> Respo
 
 /// One claim routine, as a wake-up causes it.
 pub(crate) async fn work(deps: &Deps, launcher: &dyn Launcher) -> anyhow::Result<()> {
-    plumbline_worker::handle(deps, launcher, &plumbline_worker::InProcessOutbound)
-        .await
-        .context("the worker failed")
-        .map(drop)
+    plumbline_worker::handle(deps, launcher, &InProcessOutbound).await.context("the worker failed")?;
+    Ok(())
 }
 
 /// One tick of the sweeps.
-pub(crate) async fn sweep(deps: &Deps, launcher: &dyn Launcher) -> anyhow::Result<()> {
-    plumbline_reconciler::handle(deps, launcher).await.context("the reconciler failed").map(drop)
+pub(crate) async fn sweep(deps: &Deps, launcher: &dyn Launcher) {
+    // The reconciler logs what fails in it; the next tick tries again.
+    let done = plumbline_reconciler::handle(deps, launcher, &InProcessOutbound).await;
+    tracing::debug!(?done, "swept");
 }
 
 /// The launcher of executors on this machine. Their files lie below `directory`.
