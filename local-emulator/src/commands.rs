@@ -207,8 +207,8 @@ fn greeting(facts: &Facts, new_password: Option<&str>) -> String {
     };
     format!(
         "\nPlumbline is ready.\n\n  API       {url}\n  user      {user}\n  password  {password}\n\n\
-         Next:\n  plumb login --url {url} --email {user}\n  plumb workspace import <repository URL>\n  \
-         plumb run plan <workspace>\n\nCtrl-C stops everything.\n",
+         Next:\n  plumb login --server {url} --email {user}\n  plumb workspace import <repository URL>\n  \
+         plumb run apply <workspace>\n\nCtrl-C stops everything.\n",
         url = facts.url,
         user = facts.admin_email,
     )
