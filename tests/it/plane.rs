@@ -44,18 +44,25 @@ impl TestPlane {
 
     /// A fresh plane with the given limits and pool size.
     pub async fn start_with(limits: Limits, pool_size: usize) -> Self {
+        Self::start_as(limits, pool_size, PgMode::Direct).await
+    }
+
+    /// A fresh plane whose statements are sent in the given mode.
+    pub async fn start_as(limits: Limits, pool_size: usize, mode: PgMode) -> Self {
         let database = TestDatabase::create(&cluster_url()).await.expect("a database for this test");
         let directory = tempfile::tempdir().expect("a scratch directory");
         let keys = Keyring::from_root(ROOT_KEY).expect("the key is long enough");
         let blobs_key = *keys.key(Domain::Blobs).expect("derived");
         let deps = Deps {
-            db: database.pool(pool_size, PgMode::Direct).expect("a pool"),
+            db: database.pool(pool_size, mode).expect("a pool"),
             blobs: Arc::new(DirectoryStore::new(directory.path(), "http://127.0.0.1:9/blobs", blobs_key)),
             waker: Arc::new(NoWaker),
             ids: IdSource,
             keys: Arc::new(keys),
             limits: Arc::new(limits),
             public_url: "http://127.0.0.1:9".into(),
+            local_repos_root: None,
+            allow_private_addresses: false,
         };
         Self {
             deps,

@@ -7,17 +7,25 @@
 //!
 //! Not covered: entries cut off within the minute before their first checkpoint, by someone who owns the database.
 
+#[cfg(feature = "store")]
+mod checkpoints;
 mod error;
 mod model;
 mod rules;
 #[cfg(feature = "store")]
 pub mod service;
 #[cfg(feature = "store")]
+mod signing;
+#[cfg(feature = "store")]
 mod store;
+#[cfg(test)]
+mod tests;
+#[cfg(feature = "store")]
+mod verification;
 
 pub use error::AuditError;
 pub use model::{
     Action, Broken, ChainId, CheckpointBody, CheckpointView, Cursor, Entry, EntryPage, EntryView, Export,
-    ExportedEntry, Filter, HeadView, Verification,
+    ExportedEntry, Filter, HeadView, SignedCheckpoint, Verification,
 };
 pub use rules::{ChainWalk, Fault, Link, canonical_bytes, link_hash};

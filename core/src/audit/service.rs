@@ -7,6 +7,9 @@ use crate::access::{Ctx, Permission, Scope};
 use crate::db::{DbError, Tx};
 use crate::page::PageRequest;
 
+pub use super::checkpoints::checkpoint;
+pub use super::verification::{export, verify};
+
 /// Appends an entry to its chain. Call it last: it locks the chain's head until the transaction ends.
 pub async fn record(tx: &Tx<'_>, entry: &Entry) -> Result<(), DbError> {
     let entry = Entry {

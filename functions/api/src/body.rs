@@ -80,17 +80,27 @@ pub(crate) fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     if let Some(path) = nul_in(body) {
         return Err(invalid_field(&path, "must not contain NUL"));
     }
+    // Derived types would take an array for an object, by position.
+    if body.trim_ascii_start().first() != Some(&b'{') && whole(body).is_ok() {
+        return Err(invalid_field("", "must be a JSON object"));
+    }
     let mut deserializer = serde_json::Deserializer::from_slice(body);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let path = error.path().to_string();
         let cause = error.into_inner();
         match cause.classify() {
+            // Broken JSON is broken even where a wrong value comes first.
+            Category::Data if whole(body).is_err() => malformed("it ends too early or is damaged"),
             Category::Data => invalid_field(&path, &without_position(&cause.to_string())),
             Category::Syntax | Category::Eof | Category::Io => malformed(&cause.to_string()),
         }
     })?;
     deserializer.end().map_err(|error| malformed(&error.to_string()))?;
     Ok(value)
+}
+
+fn whole(body: &[u8]) -> Result<serde::de::IgnoredAny, serde_json::Error> {
+    serde_json::from_slice(body)
 }
 
 /// The first string with a NUL, if there is one. Parsed a second time only if it may have one.

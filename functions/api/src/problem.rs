@@ -3,6 +3,7 @@
 //! Every slug has a page `docs/problems/<slug>.md`.
 
 mod identity;
+mod tasks;
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};

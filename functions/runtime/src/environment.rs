@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plumbline_core::Deps;
+use plumbline_core::db::Db;
 use plumbline_core::ids::IdSource;
 
 use crate::{database, keys, limits, stores};
@@ -93,7 +94,14 @@ pub async fn deps_from(environment: &Environment) -> anyhow::Result<Deps> {
         keys: Arc::new(keys),
         limits: Arc::new(limits::limits(environment)?),
         public_url: public_url.into(),
+        local_repos_root: environment.find("PLUMBLINE_LOCAL_REPOS_ROOT").map(Into::into),
+        allow_private_addresses: allow_private_addresses(environment)?,
     })
+}
+
+/// Only the database: `migrate` needs nothing else, and no keys.
+pub fn database_from_environment() -> anyhow::Result<Db> {
+    Ok(database::pool(&Environment::of_process())?)
 }
 
 /// The address that executors call back.
@@ -103,6 +111,16 @@ pub fn launcher_url() -> anyhow::Result<String> {
         Some(url) => url.trim_end_matches('/').to_owned(),
         None => public_url(&environment)?,
     })
+}
+
+/// Only an emulator sets this: on AWS a private address is ours, or a neighbour's.
+fn allow_private_addresses(environment: &Environment) -> Result<bool, SettingError> {
+    let name = "PLUMBLINE_ALLOW_PRIVATE_ADDRESSES";
+    match environment.find(name) {
+        None | Some("false") => Ok(false),
+        Some("true") => Ok(true),
+        Some(_) => Err(SettingError::wrong(name, "must be true or false")),
+    }
 }
 
 fn public_url(environment: &Environment) -> Result<String, SettingError> {

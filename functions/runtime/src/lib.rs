@@ -26,5 +26,7 @@ mod limits;
 mod logs;
 mod stores;
 
-pub use environment::{Environment, SettingError, deps_from, deps_from_environment, launcher_url};
+pub use environment::{
+    Environment, SettingError, database_from_environment, deps_from, deps_from_environment, launcher_url,
+};
 pub use logs::init_logs;

@@ -1,5 +1,6 @@
 //! Tests of store, one file per feature.
 
 mod audit;
+mod grants;
 mod idempotency;
 mod sessions;

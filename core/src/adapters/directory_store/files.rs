@@ -18,8 +18,7 @@ pub(super) fn put(root: &Path, key: &str, bytes: &[u8]) -> Result<(), BlobError>
     ensure_directory(&incoming).map_err(fault)?;
     let mut file = tempfile::NamedTempFile::new_in(&incoming).map_err(fault)?;
     file.write_all(bytes).and_then(|()| file.as_file().sync_all()).map_err(fault)?;
-    let parents: Vec<&Path> =
-        path.ancestors().skip(1).take_while(|ancestor| *ancestor != root).collect();
+    let parents: Vec<&Path> = path.ancestors().skip(1).take_while(|ancestor| *ancestor != root).collect();
     for parent in parents.into_iter().rev() {
         ensure_directory(parent).map_err(fault)?;
     }

@@ -6,6 +6,7 @@ mod auth;
 mod business_units;
 mod health;
 mod runs;
+mod tasks;
 
 use plumbline_core::Deps;
 use utoipa_axum::router::OpenApiRouter;
@@ -19,4 +20,5 @@ pub fn all() -> OpenApiRouter<Deps> {
         .merge(business_units::routes())
         .merge(health::routes())
         .merge(runs::routes())
+        .merge(tasks::routes())
 }
