@@ -191,6 +191,9 @@ async fn assemble(
         keys: Arc::new(Keyring::from_root(&secrets.root_key)?),
         limits: Arc::new(options.limits.clone()),
         public_url: url.clone().into(),
+        local_repos_root: options.repositories.as_ref().map(|root| root.display().to_string().into()),
+        // Here loopback is where everything lives.
+        allow_private_addresses: true,
     };
     let new_password = ensure_admin(&deps, &secrets.admin_password).await?;
     let launcher = functions::launcher(options, &home.private_directory("executors")?)?;

@@ -93,7 +93,7 @@ pub(crate) fn launcher(
 pub(crate) fn executor_environment(options: &Options) -> Vec<(String, String)> {
     let mut variables = Vec::new();
     if let Some(root) = &options.repositories {
-        variables.push(("PLUMBLINE_REPOSITORIES".to_owned(), root.display().to_string()));
+        variables.push(("PLUMBLINE_LOCAL_REPOS_ROOT".to_owned(), root.display().to_string()));
     }
     variables.push(("PLUMBLINE_TOOL_CACHE".to_owned(), options.cache.join("tools").display().to_string()));
     variables

@@ -29,7 +29,7 @@ const METHODS: [Method; 7] =
     [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS];
 
 /// Puts the gateway before the functions' routes.
-pub fn guard(functions: Router, mode: GatewayMode) -> Router {
+pub(crate) fn guard(functions: Router, mode: GatewayMode) -> Router {
     match mode {
         GatewayMode::Aws => functions.layer(from_fn_with_state(ANSWER_TIMEOUT, enforce)),
         GatewayMode::Open => functions,

@@ -39,14 +39,14 @@ pub struct AlreadyRunning {
 
 /// A directory that this process holds. The lock goes with the process, however it ends.
 #[derive(Debug)]
-pub struct Home {
+pub(crate) struct Home {
     directory: PathBuf,
     lock: File,
 }
 
 impl Home {
     /// Creates the directory if need be and takes it, or says who has it.
-    pub fn take(directory: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn take(directory: &Path) -> anyhow::Result<Self> {
         std::fs::DirBuilder::new()
             .recursive(true)
             .mode(0o711)
@@ -71,12 +71,12 @@ impl Home {
     }
 
     /// A path below the directory.
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.join(name)
     }
 
     /// A directory below it that only this account can read.
-    pub fn private_directory(&self, name: &str) -> anyhow::Result<PathBuf> {
+    pub(crate) fn private_directory(&self, name: &str) -> anyhow::Result<PathBuf> {
         let path = self.path(name);
         match std::fs::DirBuilder::new().mode(0o700).create(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
@@ -87,7 +87,7 @@ impl Home {
     }
 
     /// A secret that is made once: 64 hexadecimal digits of chance. The flag says whether it is new.
-    pub fn secret(&self, name: &str) -> anyhow::Result<(String, bool)> {
+    pub(crate) fn secret(&self, name: &str) -> anyhow::Result<(String, bool)> {
         let path = self.path(name);
         match std::fs::read_to_string(&path) {
             Ok(text) => Ok((text.trim().to_owned(), false)),
@@ -101,12 +101,12 @@ impl Home {
     }
 
     /// Says what runs here.
-    pub fn publish(&self, facts: &Facts) -> anyhow::Result<()> {
+    pub(crate) fn publish(&self, facts: &Facts) -> anyhow::Result<()> {
         write_private(&self.path("emulator.json"), &serde_json::to_vec_pretty(facts)?)
     }
 
     /// Gives the directory back after a clean stop.
-    pub fn release(self) -> anyhow::Result<()> {
+    pub(crate) fn release(self) -> anyhow::Result<()> {
         let _ = std::fs::remove_file(self.path("emulator.json"));
         self.lock.unlock().context("cannot unlock the directory")
     }

@@ -54,6 +54,7 @@ impl Hosted {
             ("PLUMBLINE_PUBLIC_URL", deps.public_url.to_string()),
             ("PLUMBLINE_BLOBS", format!("s3://{BUCKET}")),
             ("PLUMBLINE_WAKER", format!("sqs:{queue_url}/wake")),
+            ("PLUMBLINE_ALLOW_PRIVATE_ADDRESSES", "true".to_owned()),
             ("PLUMBLINE_LAUNCHER", "local".to_owned()),
             ("PLUMBLINE_EXECUTOR_PROGRAM", options.programs.join("executor-task").display().to_string()),
             ("PLUMBLINE_EXECUTOR_DIRECTORY", home.path("executors").display().to_string()),

@@ -15,13 +15,13 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 /// The only bucket.
-pub const BUCKET: &str = "plumbline";
+pub(crate) const BUCKET: &str = "plumbline";
 /// The region that requests are signed for.
-pub const REGION: &str = "us-east-1";
+pub(crate) const REGION: &str = "us-east-1";
 
 /// What a client of the store needs.
 #[derive(Clone, Debug)]
-pub struct Access {
+pub(crate) struct Access {
     /// Names the key.
     pub key_id: String,
     /// Signs requests. Never logged.

@@ -22,7 +22,7 @@ const ENVIRONMENTS_MAX: usize = 4;
 
 /// One function.
 #[derive(Clone, Debug)]
-pub struct FunctionHost {
+pub(crate) struct FunctionHost {
     inner: Arc<Inner>,
 }
 
@@ -38,7 +38,7 @@ struct Inner {
 
 /// Why an invocation gave no answer.
 #[derive(Debug, thiserror::Error)]
-pub enum InvokeError {
+pub(crate) enum InvokeError {
     /// No environment could be started.
     #[error("the function {function} cannot be started: {reason}")]
     Start {
@@ -60,7 +60,7 @@ pub enum InvokeError {
 impl FunctionHost {
     /// A function whose program gets exactly these variables, and is killed when an event takes longer than `timeout`.
     /// No process is started yet.
-    pub fn new(
+    pub(crate) fn new(
         name: &'static str,
         program: PathBuf,
         variables: Vec<(String, String)>,
@@ -78,7 +78,7 @@ impl FunctionHost {
     }
 
     /// Hands one event to an environment and waits for its answer.
-    pub async fn invoke(&self, event: Vec<u8>) -> Result<Bytes, InvokeError> {
+    pub(crate) async fn invoke(&self, event: Vec<u8>) -> Result<Bytes, InvokeError> {
         let function = self.inner.name;
         let start_error = |reason: String| InvokeError::Start { function, reason };
         let _room = self.inner.room.acquire().await.map_err(|_| start_error("it is stopping".into()))?;
@@ -111,7 +111,7 @@ impl FunctionHost {
     }
 
     /// Ends every idle process; one that is busy ends when it has answered.
-    pub async fn stop(&self) {
+    pub(crate) async fn stop(&self) {
         self.inner.room.close();
         let idle = std::mem::take(&mut *self.inner.idle.lock().expect("no holder panics"));
         for environment in idle {
