@@ -31,9 +31,13 @@ const METHODS: [Method; 7] =
 /// Puts the gateway before the functions' routes.
 pub(crate) fn guard(functions: Router, mode: GatewayMode) -> Router {
     match mode {
-        GatewayMode::Aws => functions.layer(from_fn_with_state(ANSWER_TIMEOUT, enforce)),
+        GatewayMode::Aws => guard_within(functions, ANSWER_TIMEOUT),
         GatewayMode::Open => functions,
     }
+}
+
+fn guard_within(functions: Router, timeout: Duration) -> Router {
+    functions.layer(from_fn_with_state(timeout, enforce))
 }
 
 async fn enforce(State(timeout): State<Duration>, request: Request, next: Next) -> Response {
@@ -148,4 +152,39 @@ pub(crate) fn is_text(headers: &http::HeaderMap) -> bool {
         || ["application/json", "application/javascript", "application/xml"].contains(&essence.as_str())
         || essence.ends_with("+json")
         || essence.ends_with("+xml")
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::routing::get;
+    use tower::ServiceExt as _;
+
+    use super::*;
+
+    async fn status(router: Router, request: Request) -> StatusCode {
+        router.oneshot(request).await.expect("routers do not fail").status()
+    }
+
+    fn get_request(path: &str) -> Request {
+        Request::get(path).body(Body::empty()).expect("a request")
+    }
+
+    #[tokio::test]
+    async fn a_function_that_does_not_answer_in_time_is_given_up() {
+        let never = Router::new().route("/", get(std::future::pending::<StatusCode>));
+        let guarded = guard_within(never, Duration::from_millis(5));
+        assert_eq!(status(guarded, get_request("/")).await, StatusCode::SERVICE_UNAVAILABLE);
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_a_function_could_not_give_is_not_sent() {
+        let large = Router::new()
+            .route("/text", get(|| async { "a".repeat(PAYLOAD_BYTES_MAX - 1024) }))
+            .route("/escaped", get(|| async { "\"".repeat(PAYLOAD_BYTES_MAX - 1024) }))
+            .route("/binary", get(|| async { Bytes::from(vec![0_u8; 5 << 20]) }));
+        let guarded = guard(large, GatewayMode::Aws);
+        assert_eq!(status(guarded.clone(), get_request("/text")).await, StatusCode::OK);
+        assert_eq!(status(guarded.clone(), get_request("/escaped")).await, StatusCode::INTERNAL_SERVER_ERROR);
+        assert_eq!(status(guarded, get_request("/binary")).await, StatusCode::INTERNAL_SERVER_ERROR);
+    }
 }

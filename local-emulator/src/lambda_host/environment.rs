@@ -27,11 +27,14 @@ const MEMORY_MEGABYTES: &str = "512";
 /// Answers are checked against the gateway's limit later; this one only bounds memory.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 
+/// Where an answer goes, or what the function said went wrong.
+type AnswerSender = oneshot::Sender<Result<Bytes, String>>;
+
 /// An event on its way to the process, and where its answer goes.
 struct Invocation {
     id: String,
     event: Vec<u8>,
-    answer: oneshot::Sender<Result<Bytes, String>>,
+    answer: AnswerSender,
 }
 
 /// What the runtime API shares with its environment.
@@ -40,7 +43,7 @@ struct Exchange {
     timeout: Duration,
     inbox: Mutex<mpsc::Receiver<Invocation>>,
     /// The invocation that the process has, if it has one.
-    current: std::sync::Mutex<Option<(String, oneshot::Sender<Result<Bytes, String>>)>>,
+    current: std::sync::Mutex<Option<(String, AnswerSender)>>,
 }
 
 /// One process and its runtime API.

@@ -3,4 +3,5 @@
 mod audit;
 mod grants;
 mod idempotency;
+mod schema;
 mod sessions;
