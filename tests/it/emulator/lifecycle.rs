@@ -7,7 +7,7 @@ use bytes::Bytes;
 use nix::sys::signal::Signal;
 use plumbline_emulator::{AlreadyRunning, Emulator, Options, PortBusy};
 
-use super::program::{Up, all_gone, command, descendants, eventually, programs, scratch};
+use super::program::{Up, all_gone, command, descendants, eventually, naming, programs, scratch};
 use super::session::{Session, client};
 
 #[tokio::test]
@@ -119,13 +119,11 @@ async fn secrets_can_be_read_by_their_owner_alone() {
 #[tokio::test]
 async fn a_start_that_fails_leaves_nothing_behind() {
     let scratch = scratch();
-    let before = descendants(i32::try_from(std::process::id()).expect("a pid"));
     let nowhere = Options::scratch(scratch.path(), scratch.path());
     let error = Emulator::start(nowhere).await.err().expect("executor-task is missing");
     assert!(error.to_string().contains("executor-task"), "{error}");
-    let mut after = descendants(i32::try_from(std::process::id()).expect("a pid"));
-    after.retain(|process| !before.contains(process));
-    assert!(all_gone(&after), "{after:?}");
+    let left = naming(scratch.path());
+    assert!(all_gone(&left), "{left:?}");
 
     let emulator =
         Emulator::start(Options::scratch(scratch.path(), programs())).await.expect("the directory is free");

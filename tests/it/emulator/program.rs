@@ -136,6 +136,20 @@ pub fn descendants(pid: i32) -> Vec<(i32, String)> {
     found
 }
 
+/// Every process whose command line names the path.
+pub fn naming(path: &Path) -> Vec<(i32, String)> {
+    let path = path.to_str().expect("UTF-8");
+    let processes = std::fs::read_dir("/proc").expect("Linux").flatten();
+    processes
+        .filter_map(|entry| {
+            let id = entry.file_name().to_str()?.parse().ok()?;
+            let line = std::fs::read(entry.path().join("cmdline")).ok()?;
+            let started = parent_and_start(id)?.1;
+            String::from_utf8_lossy(&line).contains(path).then_some((id, started))
+        })
+        .collect()
+}
+
 /// Whether none of them runs any more.
 pub fn all_gone(processes: &[(i32, String)]) -> bool {
     processes.iter().all(|(id, started)| parent_and_start(*id).is_none_or(|(_, now)| now != *started))
