@@ -81,6 +81,7 @@ CREATE TABLE launch_budget (
     singleton     boolean PRIMARY KEY DEFAULT true CHECK (singleton),
     running       integer NOT NULL DEFAULT 0 CHECK (running >= 0),
     tokens        double precision NOT NULL DEFAULT 0,
-    refilled_at   timestamptz NOT NULL DEFAULT plumbline_now()
+    -- A new bucket is full.
+    refilled_at   timestamptz NOT NULL DEFAULT 'epoch'
 ) WITH (fillfactor = 50);
 INSERT INTO launch_budget DEFAULT VALUES;

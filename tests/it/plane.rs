@@ -13,7 +13,7 @@ use plumbline_core::ids::IdSource;
 use plumbline_core::limits::Limits;
 use plumbline_core::secrets::{Domain, Keyring};
 
-pub use http::{ADMIN_EMAIL, Answer, PASSWORD, read, slug};
+pub use http::{ADMIN_EMAIL, PASSWORD, read, slug};
 
 /// The root key of every test plane.
 pub const ROOT_KEY: &str = "a root key for tests only, 32 characters or more";

@@ -1,1 +1,3 @@
-//! The integration tests live in `it/`.
+//! The integration tests live in `it/`; what `make bench` measures lives here.
+
+pub mod bench;

@@ -10,8 +10,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use aws_config::BehaviorVersion;
 use aws_config::timeout::TimeoutConfig;
+use aws_config::{BehaviorVersion, ConfigLoader, SdkConfig};
 use aws_sdk_ecs::Client;
 use aws_sdk_ecs::types::{
     AssignPublicIp, AwsVpcConfiguration, ContainerOverride, DesiredStatus, KeyValuePair, LaunchType,
@@ -38,24 +38,30 @@ pub struct EcsLauncher {
     settings: EcsSettings,
 }
 
+/// The lean client: rustls with ring, and no call without an end. Credentials and region come from the environment
+/// unless they are set.
+pub fn config_loader() -> ConfigLoader {
+    let http = aws_smithy_http_client::Builder::new()
+        .tls_provider(tls::Provider::Rustls(CryptoMode::Ring))
+        .build_https();
+    let timeouts = TimeoutConfig::builder().operation_timeout(CALL_TIMEOUT).build();
+    aws_config::defaults(BehaviorVersion::latest()).http_client(http).timeout_config(timeouts)
+}
+
 impl EcsLauncher {
-    /// A launcher with the given settings; credentials and region come from the environment.
-    pub async fn connect(settings: EcsSettings) -> Self {
-        let http = aws_smithy_http_client::Builder::new()
-            .tls_provider(tls::Provider::Rustls(CryptoMode::Ring))
-            .build_https();
-        let timeouts = TimeoutConfig::builder().operation_timeout(CALL_TIMEOUT).build();
-        let mut loader =
-            aws_config::defaults(BehaviorVersion::latest()).http_client(http).timeout_config(timeouts);
+    /// A launcher over a configuration that [`config_loader`] made.
+    pub fn new(config: &SdkConfig, settings: EcsSettings) -> Self {
+        let mut config = aws_sdk_ecs::config::Builder::from(config);
         if let Some(url) = &settings.endpoint_url {
-            loader = loader.endpoint_url(url);
+            config = config.endpoint_url(url);
         }
-        Self { client: Client::new(&loader.load().await), settings }
+        Self { client: Client::from_conf(config.build()), settings }
     }
 
     /// A launcher with the settings of this process.
     pub async fn from_environment() -> Result<Self, SettingsError> {
-        Ok(Self::connect(EcsSettings::from_environment()?).await)
+        let settings = EcsSettings::from_environment()?;
+        Ok(Self::new(&config_loader().load().await, settings))
     }
 
     async fn list(&self, task_id: TaskId, status: DesiredStatus) -> Result<Vec<String>, LaunchError> {

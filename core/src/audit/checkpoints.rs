@@ -4,10 +4,10 @@ use bytes::Bytes;
 use chrono::SecondsFormat;
 use serde_json::json;
 
-use super::model::{CheckpointBody, CheckpointView, HeadView};
 use super::rules::{self, Fault, NO_HASH};
 use super::signing::Signer;
 use super::store::{self, CheckpointRow};
+use super::views::{CheckpointBody, CheckpointView, HeadView};
 use super::{AuditError, ChainId};
 use crate::Deps;
 use crate::db::Query;

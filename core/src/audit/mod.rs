@@ -22,10 +22,12 @@ mod store;
 mod tests;
 #[cfg(feature = "store")]
 mod verification;
+mod views;
 
 pub use error::AuditError;
-pub use model::{
-    Action, Broken, ChainId, CheckpointBody, CheckpointView, Cursor, Entry, EntryPage, EntryView, Export,
-    ExportedEntry, Filter, HeadView, SignedCheckpoint, Verification,
-};
+pub use model::{Action, ChainId, Cursor, Entry, Filter};
 pub use rules::{ChainWalk, Fault, Link, canonical_bytes, link_hash};
+pub use views::{
+    Broken, CheckpointBody, CheckpointView, EntryPage, EntryView, Export, ExportedEntry, HeadView,
+    SignedCheckpoint, Verification,
+};

@@ -1,6 +1,7 @@
 //! Use cases of the audit log.
 
-use super::model::{ChainId, Cursor, Entry, EntryPage, Filter};
+use super::model::{ChainId, Cursor, Entry, Filter};
+use super::views::EntryPage;
 use super::{AuditError, rules, store};
 use crate::Deps;
 use crate::access::{Ctx, Permission, Scope};

@@ -4,8 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 
-use super::model::SignedCheckpoint;
 use super::store::CheckpointRow;
+use super::views::SignedCheckpoint;
 use crate::digest::Sha256Digest;
 use crate::secrets::{Domain, Keyring, KeyringError};
 

@@ -3,7 +3,8 @@
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use super::model::{ChainId, Cursor, Entry, EntryView, Filter, HeadView};
+use super::model::{ChainId, Cursor, Entry, Filter};
+use super::views::{EntryView, HeadView};
 use crate::db::{DbError, Query, Row, Tx};
 use crate::digest::Sha256Digest;
 

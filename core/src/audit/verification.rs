@@ -2,10 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use super::model::{Broken, ChainId, EntryView, Export, ExportedEntry, HeadView, Verification};
+use super::model::ChainId;
 use super::rules::{ChainWalk, Fault, Link, same_json};
 use super::signing::Signer;
 use super::store::{self, EntryRow};
+use super::views::{Broken, EntryView, Export, ExportedEntry, HeadView, Verification};
 use super::{AuditError, checkpoints, service};
 use crate::Deps;
 use crate::access::{Ctx, Permission};

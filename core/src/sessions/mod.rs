@@ -11,6 +11,8 @@ mod rules;
 pub mod service;
 #[cfg(feature = "store")]
 mod store;
+#[cfg(test)]
+mod tests;
 #[cfg(feature = "store")]
 mod tokens;
 

@@ -43,3 +43,29 @@ async fn in_turn<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -
     drop(turn);
     done
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checking_nobodys_password_costs_a_whole_hash() {
+        // Ok, not Err: a malformed hash would be refused before any work is done.
+        assert!(matches!(bcrypt::verify("", &nobody(4)), Ok(false)));
+    }
+
+    #[tokio::test]
+    async fn only_the_hashed_password_is_right() {
+        let hash = hash("correct horse battery".into(), 4).await.expect("short enough");
+        assert!(verify("correct horse battery".into(), Some(hash.clone()), 4).await);
+        for (wrong, hash) in [
+            ("correct horse batter", Some(hash.clone())),
+            ("", Some(hash.clone())),
+            ("correct horse battery", None),
+            ("correct horse battery", Some("!oidc".into())),
+            ("correct horse battery\0x", Some(hash.clone())),
+        ] {
+            assert!(!verify(wrong.into(), hash, 4).await, "{wrong}");
+        }
+    }
+}

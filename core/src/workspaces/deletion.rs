@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::WorkspaceError;
-use super::service::{entry, lock_version, place};
+use super::service::{entry, place};
 use super::store::{self, DeletionFacts};
 use crate::Deps;
 use crate::access::{Ctx, Permission};
@@ -14,13 +14,7 @@ use crate::runs::RunStatus;
 
 /// Deletes a workspace with its runs and state history. Never destroys what the state names: a workspace whose state
 /// has resources, or whose state cannot be read, needs `force`.
-pub async fn delete(
-    deps: &Deps,
-    ctx: &Ctx,
-    id: WorkspaceId,
-    version: Option<i32>,
-    force: bool,
-) -> Result<(), WorkspaceError> {
+pub async fn delete(deps: &Deps, ctx: &Ctx, id: WorkspaceId, force: bool) -> Result<(), WorkspaceError> {
     ctx.require(Permission::AdministerWorkspaces)?;
     // The state's object is read before the transaction: no network call inside one.
     let seen = {
@@ -31,7 +25,7 @@ pub async fn delete(
     let has_resources = state_has_resources(deps, &seen).await?;
     deps.db
         .transaction(async |tx| {
-            let workspace = lock_version(tx, ctx.scope, id, version).await?;
+            let workspace = store::lock(tx, ctx.scope, id).await?.ok_or(WorkspaceError::NotFound)?;
             let facts =
                 store::deletion_facts(tx, id, &ended_statuses()).await?.ok_or(WorkspaceError::NotFound)?;
             if let Some(run_id) = workspace.active_run_id.or(facts.running) {

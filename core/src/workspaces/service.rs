@@ -166,7 +166,7 @@ pub(super) fn place(workspace: &Workspace) -> Value {
     })
 }
 
-pub(super) async fn lock_version(
+async fn lock_version(
     tx: &Tx<'_>,
     scope: Scope,
     id: WorkspaceId,

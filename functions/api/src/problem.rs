@@ -4,6 +4,7 @@
 
 mod identity;
 mod tasks;
+mod workspaces;
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};

@@ -93,6 +93,7 @@ overrides! {
     executors_max unit_executors_max unit_short_tasks_max body_bytes_max inline_state_bytes_max inline_read_bytes_max
     step_log_bytes_max log_chunk_bytes_max idempotency_age access_token_age refresh_token_age logins_per_minute
     upload_url_age download_url_age pending_upload_age page_size page_size_max waiting_runs_max bcrypt_cost
+    git_timeout git_file_bytes_max git_output_bytes_max
 }
 
 #[cfg(test)]

@@ -81,6 +81,8 @@ async fn a_member_sees_their_own_units_and_makes_none() {
     assert_eq!(slugs(&all), ["red", "blue", "default"]);
     let (status, _, problem) = plane.call("GET", &format!("{UNITS}/{red}"), &*member, None).await;
     assert_eq!((status, slug(&problem)), (StatusCode::NOT_FOUND, "not-found"));
+    let viewer = plane.user(Role::Viewer).await;
+    assert_eq!(slugs(&plane.call("GET", UNITS, &*viewer, None).await.2), ["default"]);
     let body = || json!({ "slug": "mine", "name": "Mine" });
     assert_eq!(plane.call("POST", UNITS, &*member, body()).await.0, StatusCode::FORBIDDEN);
     assert_eq!(

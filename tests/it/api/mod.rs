@@ -3,4 +3,7 @@
 mod audit;
 mod auth;
 mod business_units;
+mod repositories;
 mod shell;
+mod smart_http;
+mod workspaces;

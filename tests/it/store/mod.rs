@@ -5,3 +5,4 @@ mod grants;
 mod idempotency;
 mod schema;
 mod sessions;
+mod workspaces;

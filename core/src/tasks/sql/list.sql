@@ -14,6 +14,6 @@ SELECT * FROM (
     WHERE ($1::uuid IS NULL OR business_unit_id = $1) AND ($2::text IS NULL OR outcome = $2)
       AND ($3::text IS NULL OR kind = $3) AND ($4::uuid IS NULL OR subject_id = $4)
       AND ($5::uuid IS NULL OR id < $5) AND ($7::uuid IS NULL OR id = $7)
-) both
+) every_task
 ORDER BY id DESC
 LIMIT $6

@@ -7,6 +7,7 @@ mod business_units;
 mod health;
 mod runs;
 mod tasks;
+mod workspaces;
 
 use plumbline_core::Deps;
 use utoipa_axum::router::OpenApiRouter;
@@ -21,4 +22,5 @@ pub fn all() -> OpenApiRouter<Deps> {
         .merge(health::routes())
         .merge(runs::routes())
         .merge(tasks::routes())
+        .merge(workspaces::routes())
 }
