@@ -86,7 +86,9 @@ impl Environment {
             .env("AWS_LAMBDA_LOG_GROUP_NAME", function)
             .env("AWS_LAMBDA_LOG_STREAM_NAME", function)
             .env("AWS_REGION", crate::object_store::REGION)
-            .stdin(Stdio::null());
+            .stdin(Stdio::null())
+            // Our own standard output is for what people asked for.
+            .stdout(std::io::stderr());
         match processes::spawn(command, Signal::SIGTERM).await {
             Ok(process) => Ok(Self { process, invocations, timeout, api }),
             Err(error) => {
