@@ -27,7 +27,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a run waits for approval, 130 you
 
 /// Change infrastructure through a gate: plan, look, approve, apply.
 #[derive(Debug, Parser)]
-#[command(name = "plumb", version, after_help = EXAMPLES, max_term_width = 100, propagate_version = true)]
+#[command(name = "plumb", version, after_help = EXAMPLES, max_term_width = 100)]
 pub struct Args {
     #[command(flatten)]
     pub global: GlobalArgs,

@@ -146,9 +146,8 @@ mod tests {
         assert_eq!(
             table.render(&screen(Some(30))),
             "ID       NAME           STATUS\n\
-             0190-1   a-very-long-n…  \u{1b}[32mok\u{1b}[0m\n\
-             0190-22  short name      failed"
-                .replace("NAME           S", "NAME            S")
+             0190-1   a-very-long-…  \u{1b}[32mok\u{1b}[0m\n\
+             0190-22  short name     failed"
         );
         assert!(table.render(&screen(None)).contains("a-very-long-name-of-a-thing"));
     }
