@@ -25,7 +25,7 @@ pub struct Call<'c> {
     query: Vec<(&'static str, String)>,
     body: Option<Value>,
     idempotency_key: Option<String>,
-    version: Option<i64>,
+    etag: Option<String>,
     anonymous: bool,
 }
 
@@ -38,7 +38,7 @@ impl<'c> Call<'c> {
             query: Vec::new(),
             body: None,
             idempotency_key: None,
-            version: None,
+            etag: None,
             anonymous: false,
         }
     }
@@ -62,9 +62,9 @@ impl<'c> Call<'c> {
         self
     }
 
-    /// Edits only this version of the thing.
-    pub fn if_match(mut self, version: i64) -> Self {
-        self.version = Some(version);
+    /// Edits only the version of the thing that this document is.
+    pub fn if_match(mut self, document: &Document) -> Self {
+        self.etag = document.etag().map(str::to_owned);
         self
     }
 
@@ -81,8 +81,10 @@ impl<'c> Call<'c> {
             let server = self.client.server.to_string();
             return Err(ApiError::NotPlumbline { server, status: response.status().as_u16() }.into());
         }
+        let etag = response.headers().get(reqwest::header::ETAG);
+        let etag = etag.and_then(|value| value.to_str().ok()).map(str::to_owned);
         let text = response.text().await.map_err(|error| self.unreachable(&error))?;
-        Ok(Document::new(text))
+        Ok(Document::new(text, etag))
     }
 
     /// Sends it until there is an answer that is a success or a redirect. Boxed: renewing the session is a call too.
@@ -148,8 +150,8 @@ impl<'c> Call<'c> {
         if let Some(key) = &self.idempotency_key {
             request = request.header("Idempotency-Key", key);
         }
-        if let Some(version) = self.version {
-            request = request.header(reqwest::header::IF_MATCH, format!("\"{version}\""));
+        if let Some(etag) = &self.etag {
+            request = request.header(reqwest::header::IF_MATCH, etag);
         }
         if let Some(body) = &self.body {
             request = request.json(body);
@@ -167,6 +169,8 @@ impl<'c> Call<'c> {
         let passes = match response.status() {
             StatusCode::TOO_MANY_REQUESTS => true,
             StatusCode::SERVICE_UNAVAILABLE => self.repeatable(),
+            // The first sending of the same key is still under way: its answer will be ours.
+            StatusCode::CONFLICT => self.idempotency_key.is_some() && retry_after(response).is_some(),
             _ => false,
         };
         let asked = retry_after(response).unwrap_or_else(|| backoff(attempt));

@@ -6,21 +6,29 @@ use serde::de::DeserializeOwned;
 
 /// One JSON document as the server wrote it; empty for an answer without a body.
 #[derive(Clone, Debug)]
-pub struct Document(String);
+pub struct Document {
+    text: String,
+    etag: Option<String>,
+}
 
 impl Document {
-    pub(super) fn new(text: String) -> Self {
-        Self(text)
+    pub(super) fn new(text: String, etag: Option<String>) -> Self {
+        Self { text, etag }
+    }
+
+    /// Names the version that this is, for an edit of it.
+    pub fn etag(&self) -> Option<&str> {
+        self.etag.as_deref()
     }
 
     /// What `--json` prints.
     pub fn text(&self) -> &str {
-        self.0.trim_end()
+        self.text.trim_end()
     }
 
     /// Reads what people are shown from it. Fields that the view does not know are ignored.
     pub fn read<T: DeserializeOwned>(&self) -> anyhow::Result<T> {
-        serde_json::from_str(&self.0).context(
+        serde_json::from_str(&self.text).context(
             "the server's answer is not what this version of plumb understands; \
              compare `plumb --version` with the server's version",
         )

@@ -50,6 +50,14 @@ impl Problem {
             ("workspace-blocked", _) => {
                 "Look at why: plumb workspace show WORKSPACE; once resolved: plumb workspace unblock WORKSPACE --note TEXT"
             }
+            ("digest-mismatch", _) => {
+                "Another plan took the place of the one you saw. Look again: plumb run show RUN"
+            }
+            ("plan-expired", _) => "Plan again: plumb run apply WORKSPACE",
+            ("too-many-waiting", _) => {
+                "See what waits: plumb run list --status pending; stop one: plumb run cancel RUN"
+            }
+            ("wrong-credentials", _) => "",
             (_, 401) => "Sign in: plumb login",
             (_, 403) => "See which roles you have: plumb whoami. Another unit: --business-unit SLUG",
             (_, 404) => "Check the id. Things of other business units are not visible: --business-unit SLUG",

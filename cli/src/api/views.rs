@@ -63,8 +63,6 @@ pub struct Workspace {
     pub drift_status: Option<String>,
     pub active_run_id: Option<String>,
     pub blocked: Option<Blocked>,
-    #[serde(default)]
-    pub version: i64,
     pub updated_at: Option<DateTime<Utc>>,
 }
 

@@ -126,7 +126,7 @@ pub struct Fields {
     /// `terraform` or `tofu`.
     #[arg(long)]
     tool: Option<String>,
-    /// The tool's exact version.
+    /// The tool's exact version, or `newest` for the newest that is found.
     #[arg(long, value_name = "VERSION")]
     tool_version: Option<String>,
     /// Who may write its state: `runs_only` or `runs_and_people`.
@@ -155,6 +155,9 @@ impl Fields {
             .into_iter()
             .filter_map(|(name, value)| Some((name.to_owned(), value.clone()?.into())))
             .collect();
+        if self.tool_version.as_deref() == Some("newest") {
+            named.insert("tool_version".into(), Value::Null);
+        }
         if !self.tags.is_empty() {
             let tags: Map<String, Value> =
                 self.tags.iter().map(|(key, value)| (key.clone(), value.clone().into())).collect();
@@ -231,10 +234,8 @@ async fn update(app: &App, text: &str, name: Option<String>, fields: &Fields) ->
     }
     let document = get(app, text).await?;
     let current: Workspace = document.read()?;
-    let mut body = view::editable(&document.read()?);
-    body.extend(named);
-    let call = app.client.call(routes::UPDATE_WORKSPACE, [&current.id]).if_match(current.version);
-    let updated = call.body(body.into()).send().await?;
+    let call = app.client.call(routes::UPDATE_WORKSPACE, [&current.id]).if_match(&document);
+    let updated = call.body(named.into()).send().await?;
     app.show(&updated, |screen, workspace: Workspace| screen.print(&view::describe(screen, &workspace)))
 }
 

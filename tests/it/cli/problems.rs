@@ -82,6 +82,17 @@ async fn what_creates_is_repeated_under_one_key_and_what_acts_is_not() {
 }
 
 #[tokio::test]
+async fn a_repetition_waits_for_the_first_sending_of_its_key() {
+    let server = FakeServer::start().await;
+    let plumb = Plumb::signed_in(&server).await;
+    let unit = json!({ "id": "0190f3c2-0000-7000-8000-000000000009", "slug": "search", "name": "Search" });
+    let first = Reply::problem(409, "idempotency-in-progress", "Under way.").header("retry-after", "1");
+    server.on("POST", "/business-units", [first, Reply::status(201, &unit)]);
+
+    assert_eq!(plumb.run(&["business-unit", "create", "search"]).await.code, 0);
+}
+
+#[tokio::test]
 async fn wrong_usage_is_exit_code_2() {
     let server = FakeServer::start().await;
     let plumb = Plumb::signed_in(&server).await;

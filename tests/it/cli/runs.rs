@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use super::server::{FakeServer, Plumb, Reply, ran};
 
-pub const RUN: &str = "0190f3c2-0000-7000-8000-0000000000d1";
+pub(super) const RUN: &str = "0190f3c2-0000-7000-8000-0000000000d1";
 const WORKSPACE: &str = "0190f3c2-0000-7000-8000-0000000000b1";
 
 /// A run as the server shows it.
-pub fn run(command: &str, status: &str) -> Value {
+pub(super) fn run(command: &str, status: &str) -> Value {
     let planned = !matches!(status, "pending" | "planning");
     let summary = json!({ "add": 2, "change": 1, "destroy": 0, "outputs": 1 });
     json!({ "id": RUN, "workspace_id": WORKSPACE, "command": command, "status": status, "branch": "main",
@@ -20,7 +20,7 @@ pub fn run(command: &str, status: &str) -> Value {
 }
 
 /// A server where one run of a command goes through these statuses.
-pub async fn server_with(command: &str, statuses: &[&str]) -> FakeServer {
+pub(super) async fn server_with(command: &str, statuses: &[&str]) -> FakeServer {
     let server = FakeServer::start().await;
     server.on("POST", "/runs", [Reply::status(201, &run(command, "pending"))]);
     server.on(

@@ -1,35 +1,10 @@
 //! How workspaces look.
 
 use chrono::Utc;
-use serde_json::{Map, Value};
 
 use crate::api::Page;
 use crate::api::views::Workspace;
 use crate::output::{Screen, Table, Tone, ago, facts};
-
-/// The fields that a PUT replaces.
-const EDITABLE: [&str; 11] = [
-    "name",
-    "environment",
-    "aws_account_id",
-    "region",
-    "repo_url",
-    "repo_ref",
-    "tf_working_dir",
-    "tool",
-    "tool_version",
-    "tags",
-    "state_writes",
-];
-
-/// What a PUT sends to change nothing: the editable fields that the server gave, as it gave them.
-pub(super) fn editable(workspace: &Map<String, Value>) -> Map<String, Value> {
-    EDITABLE
-        .into_iter()
-        .filter_map(|name| Some((name.to_owned(), workspace.get(name)?.clone())))
-        .filter(|(_, value)| !value.is_null())
-        .collect()
-}
 
 pub(super) fn table(screen: &Screen, page: Page<Workspace>) -> anyhow::Result<()> {
     let mut table = Table::new(&["ID", "NAME", "ENVIRONMENT", "REGION", "DIRECTORY", "STATUS", "UPDATED"])
