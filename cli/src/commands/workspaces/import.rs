@@ -43,7 +43,7 @@ pub struct DiscoverArgs {
 /// `plumb workspace import`
 #[derive(Debug, Args)]
 #[command(after_help = "Without --entries, everything that discover finds is imported. To choose:
-  plumb workspace discover URL --json | jq '.result…' > entries.json
+  plumb workspace discover URL --json > found.json     keep the entries that you want, as a list
   plumb workspace import URL --entries entries.json
 
 An entry is {\"path\", \"name\", \"aws_account_id\", \"region\", \"environment\", \"kind\"}.")]
