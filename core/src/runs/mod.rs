@@ -1,1 +1,3 @@
 //! Runs: one pass of a command over a workspace.
+
+pub mod redaction;
