@@ -2,7 +2,7 @@
 
 use plumbline_core::protocol::{ApplyBegun, ApplyDone, ArtifactKind, TouchedResource};
 use reqwest::Method;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::apply_log::ApplyLog;
 use crate::child::Output;
@@ -85,10 +85,11 @@ async fn apply(
     log: &Log,
     touched: &mut Vec<TouchedResource>,
 ) -> Result<Option<Value>, StepError> {
-    let begun: ApplyBegun = session.callback.post("apply/begin", &json!({})).await?;
-    if session.bundle.plan.as_ref().is_none_or(|plan| plan.sha256 != begun.plan_sha256) {
-        return Err(StepError::Permanent("another plan was approved".into()));
-    }
+    let reference =
+        session.bundle.plan.as_ref().ok_or_else(|| StepError::Permanent("there is no plan to apply".into()))?;
+    // From here on the attempt is never repeated.
+    let begun = ApplyBegun { plan_sha256: reference.sha256 };
+    session.callback.tell(Method::POST, "apply/begin", &begun).await?;
     let plan = session.layout.given.join(PLAN_NAME).to_string_lossy().into_owned();
     let mut reader = ApplyLog::default();
     let mut show = |bytes: &[u8]| log.write(bytes);

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use plumbline_core::protocol::{ArtifactKind, PlanDone, RunCommand};
 use plumbline_core::runs::redaction::redact_plan;
+use plumbline_core::runs::{PlanSummary, summarise};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -129,7 +130,7 @@ async fn derive(session: &Session, terraform: &Terraform<'_>, log: &Log) -> Resu
     let at = |name: &str| layout.ours.join(name);
     terraform.derive(log, &["show", "-json", &name], &at("plan.json")).await?;
     terraform.derive(log, &["show", "-no-color", &name], &at("plan.raw.txt")).await?;
-    redact_files(session, &at("plan.json"), &at("plan.redacted.json"), &at("plan.raw.txt"), &at("plan.txt"))?;
+    let summary = redact_files(session, &at("plan.json"), &at("plan.redacted.json"), &at("plan.raw.txt"), &at("plan.txt"))?;
 
     let callback = &session.callback;
     let plan_file = upload(callback, ArtifactKind::PlanFile, &plan).await?;
@@ -145,16 +146,18 @@ async fn derive(session: &Session, terraform: &Terraform<'_>, log: &Log) -> Resu
         lock_file_sha256: lock_file.map(|found| found.sha256),
         base_lineage: session.bundle.state.as_ref().map(|state| state.lineage.clone()),
         base_serial: session.bundle.state.as_ref().map(|state| state.serial),
+        summary,
     })
 }
 
+/// Also counts the changes.
 fn redact_files(
     session: &Session,
     json: &Path,
     json_to: &Path,
     text: &Path,
     text_to: &Path,
-) -> Result<(), StepError> {
+) -> Result<Option<PlanSummary>, StepError> {
     let failed = || StepError::machine("the plan cannot be redacted");
     let bytes = std::fs::read(json).map_err(failed())?;
     let mut plan: Value = serde_json::from_slice(&bytes)
@@ -169,5 +172,6 @@ fn redact_files(
     redact_plan(&mut plan, &secret);
     std::fs::write(json_to, session.secrets.redact(plan.to_string().as_bytes())).map_err(failed())?;
     let shown = std::fs::read(text).map_err(failed())?;
-    std::fs::write(text_to, session.secrets.redact(&shown)).map_err(failed())
+    std::fs::write(text_to, session.secrets.redact(&shown)).map_err(failed())?;
+    Ok(summarise(&bytes).ok())
 }

@@ -1,1 +1,19 @@
-//! Executors: tickets, the trade, launches, liveness.
+//! Executors: one launched attempt of one task. Tickets, the trade, what a token may do, how an executor stops.
+//!
+//! Invariants: launch parameters carry no secret but the ticket. A ticket is traded once, for one nonce; with another
+//! nonce it is refused, ends an attempt that has not begun to change things, and is audited. A cancelled or superseded
+//! task gets nothing. An attempt whose ticket was never traded has provably not begun.
+
+#[cfg(feature = "store")]
+mod error;
+#[cfg(feature = "store")]
+pub mod service;
+#[cfg(feature = "store")]
+mod store;
+#[cfg(feature = "store")]
+pub mod trade;
+
+#[cfg(feature = "store")]
+pub use error::ExecutorError;
+#[cfg(feature = "store")]
+pub use service::ExecutorCaller;

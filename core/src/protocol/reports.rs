@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::Presigned;
 use crate::digest::Sha256Digest;
 use crate::ids::StateUploadId;
+use crate::runs::PlanSummary;
 
 /// `POST heartbeat` (empty body) answers this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -160,7 +161,7 @@ pub struct UploadAnswer {
 
 /// `POST plan/complete`. The one report that ends a plan attempt: it writes plan, gates and the next status. The
 /// artifacts `plan_file`, `plan_text`, `plan_json`, `plan_json_redacted` must be committed before.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanDone {
     /// Digest of the plan file, taken by the supervisor after the child was gone.
     pub plan_sha256: Sha256Digest,
@@ -172,6 +173,10 @@ pub struct PlanDone {
     pub base_lineage: Option<String>,
     /// Serial that the plan was made on.
     pub base_serial: Option<i64>,
+    /// Counts that the supervisor took from the JSON. Absent if it could not read it: then the plan counts as one
+    /// with changes.
+    #[serde(default)]
+    pub summary: Option<PlanSummary>,
 }
 
 /// `POST apply/begin` (empty body): asks to start changing things. Checks the approval and that the state has not

@@ -123,3 +123,66 @@ impl From<plumbline_core::db::DbError> for Problem {
         }
     }
 }
+
+impl From<plumbline_core::runs::RunError> for Problem {
+    fn from(error: plumbline_core::runs::RunError) -> Self {
+        use plumbline_core::runs::RunError;
+        let sentence = error.to_string();
+        let conflict = |slug, title, detail| Self::new(StatusCode::CONFLICT, slug, title, detail);
+        match error {
+            RunError::NotFound(what) => Self::not_found(what),
+            RunError::IllegalMove { from, to } => {
+                conflict("illegal-transition", "The run's status does not allow this", sentence)
+                    .with("from", from.as_str())
+                    .with("to", to.as_str())
+            }
+            RunError::StalePlan { .. } => conflict("stale-plan", "The plan is stale", sentence),
+            RunError::DigestMismatch { actual } => {
+                conflict("digest-mismatch", "The plan is not the one you saw", sentence)
+                    .with("approval_digest", actual.to_string())
+            }
+            RunError::PlanExpired => conflict("plan-expired", "The plan has expired", sentence),
+            RunError::WorkspaceBlocked { .. } => {
+                conflict("workspace-blocked", "The workspace is blocked", sentence)
+            }
+            RunError::TooManyWaiting { .. } => {
+                conflict("too-many-waiting", "Too many runs wait for this workspace", sentence)
+            }
+            RunError::Invalid { field, .. } => {
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid-field", "A value is wrong", sentence)
+                    .with("field", field)
+            }
+            RunError::Artifact { .. } => conflict("artifact-refused", "The artifact was refused", sentence),
+            RunError::LogGap { expected } => {
+                conflict("log-gap", "The log chunk does not follow", sentence).with("next_offset", expected)
+            }
+            RunError::Step { .. } => conflict("step-refused", "The step report was refused", sentence),
+            RunError::LeaseLost => conflict("lease-lost", "The lease was lost", sentence),
+            RunError::Access(error) => error.into(),
+            RunError::Blob(error) => error.into(),
+            RunError::Db(error) => error.into(),
+            RunError::Seal(error) => Self::internal(&error),
+        }
+    }
+}
+
+impl From<plumbline_core::ports::BlobError> for Problem {
+    fn from(error: plumbline_core::ports::BlobError) -> Self {
+        use plumbline_core::ports::BlobError;
+        match &error {
+            BlobError::StoreMissing { name, reason } => Self::new(
+                StatusCode::FAILED_DEPENDENCY,
+                "store-missing",
+                "The object store is missing",
+                format!(
+                    "The bucket or directory {name} is not there ({reason}). Nothing was lost; restore it."
+                ),
+            ),
+            BlobError::Unavailable(_) => {
+                tracing::warn!(error = %error, "the object store is not available");
+                Self::unavailable("The object store cannot be reached at the moment.")
+            }
+            BlobError::NotFound(_) | BlobError::Conflict(_) | BlobError::Refused(_) => Self::internal(&error),
+        }
+    }
+}

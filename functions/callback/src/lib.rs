@@ -1,1 +1,16 @@
-//! placeholder
+//! What executors trade, report and upload, under `/executor/v1`.
+//!
+//! It may not act for another task than the token's. Every route but the trade resolves the bearer token to one
+//! attempt; the use cases refuse an attempt that lost its lease. State routes go by lock, not by lease.
+
+mod caller;
+mod problem;
+mod routes;
+
+use axum::Router;
+use plumbline_core::Deps;
+
+/// Every route of this function.
+pub fn router(deps: Deps) -> Router {
+    Router::new().nest("/executor/v1", routes::all()).with_state(deps)
+}

@@ -1,0 +1,145 @@
+//! The trade: a one-time ticket for the bundle.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::json;
+use subtle::ConstantTimeEq;
+
+use super::ExecutorError;
+use super::service::{derive, hash};
+use super::store::{self, Ticket};
+use crate::Deps;
+use crate::access::Actor;
+use crate::audit::{self, Action, Entry};
+use crate::db::Tx;
+use crate::dispatch;
+use crate::ids::RunId;
+use crate::protocol::{Bundle, LeaseTerms, RunPhase, TradeRequest, VERSION};
+use crate::runs;
+use crate::tasks::{self, Backoff, ClaimedTask, FailedAttempt, Lease, TaskError};
+
+/// Shortest nonce in characters.
+const NONCE_CHARS_MIN: usize = 32;
+
+/// Trades a ticket for its bundle. The same ticket with the same nonce gives the same token again.
+pub async fn trade(deps: &Deps, request: &TradeRequest) -> Result<Bundle, ExecutorError> {
+    if request.protocol == 0 || request.protocol > VERSION {
+        return Err(ExecutorError::Protocol(request.protocol));
+    }
+    if request.nonce.len() < NONCE_CHARS_MIN {
+        return Err(ExecutorError::TicketVoid);
+    }
+    let mut conn = deps.db.conn().await?;
+    let tx = conn.begin().await?;
+    let ticket = store::lock_ticket(&tx, &hash(&request.ticket)).await?.ok_or(ExecutorError::TicketVoid)?;
+    if ticket.voided {
+        return Err(ExecutorError::TicketVoid);
+    }
+    let nonce_hash = hash(&request.nonce);
+    let repeated = ticket.nonce_hash.as_ref().is_some_and(|known| bool::from(known.ct_eq(&nonce_hash)));
+    if ticket.traded && !repeated {
+        refuse_reuse(&tx, deps, &ticket).await?;
+        tx.commit().await?;
+        return Err(ExecutorError::TicketReused);
+    }
+    let lease = Lease { task_id: ticket.task_id, token: ticket.lease_token };
+    let bundle = issue(&tx, deps, &ticket, lease, request).await?;
+    tx.commit().await?;
+    Ok(bundle)
+}
+
+async fn issue(
+    tx: &Tx<'_>,
+    deps: &Deps,
+    ticket: &Ticket,
+    lease: Lease,
+    request: &TradeRequest,
+) -> Result<Bundle, ExecutorError> {
+    let task = tasks::service::find_held(tx, lease).await?.ok_or(ExecutorError::TicketVoid)?;
+    let phase = runs::tasks::phase_of(task.kind).ok_or(ExecutorError::TicketVoid)?;
+    let run_id = RunId(task.subject_id);
+    let wall_clock = wall_clock(deps, phase);
+    let attempt = runs::tasks::begin_attempt(tx, deps, run_id, phase, task.attempts).await?;
+    tasks::service::go_live(tx, lease, wall_clock, &deps.limits).await.map_err(void_if_lost)?;
+    let executor = ticket.executor_id.to_string();
+    let token = derive(deps, &["token", &executor, &request.nonce, &ticket.epoch.to_string()])?;
+    if !store::trade(tx, ticket.executor_id, &hash(&request.nonce), &hash(&token)).await? {
+        return Err(ExecutorError::TicketVoid);
+    }
+    Ok(Bundle {
+        protocol: VERSION,
+        token,
+        executor_id: ticket.executor_id,
+        task_id: lease.task_id,
+        run_id,
+        workspace_id: attempt.workspace.id,
+        phase,
+        command: attempt.command,
+        attempt: task.attempts,
+        lease: LeaseTerms {
+            lease_seconds: deps.limits.lease.as_secs(),
+            heartbeat_seconds: deps.limits.heartbeat.as_secs(),
+            wall_clock_seconds: wall_clock.as_secs(),
+        },
+        source: attempt.source,
+        tool: attempt.tool,
+        variables: attempt.variables,
+        environment: BTreeMap::new(),
+        steps: attempt.steps,
+        state: attempt.state,
+        plan: attempt.plan,
+        log_bytes_max: deps.limits.step_log_bytes_max,
+        traceparent: task.traceparent.map(|trace| trace.as_str().to_owned()),
+    })
+}
+
+fn wall_clock(deps: &Deps, phase: RunPhase) -> Duration {
+    match phase {
+        RunPhase::Plan => deps.limits.plan_wall_clock,
+        RunPhase::Apply => deps.limits.apply_wall_clock,
+    }
+}
+
+fn void_if_lost(error: TaskError) -> ExecutorError {
+    match error {
+        TaskError::LeaseLost => ExecutorError::TicketVoid,
+        other => other.into(),
+    }
+}
+
+/// Somebody else has the ticket: the attempt ends, unless it is changing things already, and the audit log says so.
+async fn refuse_reuse(tx: &Tx<'_>, deps: &Deps, ticket: &Ticket) -> Result<(), ExecutorError> {
+    tracing::error!(executor.id = %ticket.executor_id, task.id = %ticket.task_id, "a ticket was presented twice");
+    let lease = Lease { task_id: ticket.task_id, token: ticket.lease_token };
+    let held = tasks::service::find_held(tx, lease).await?;
+    if let Some(task) = held {
+        let begun = runs::reports::has_begun_apply(tx, RunId(task.subject_id)).await?;
+        if !begun {
+            end_attempt(tx, deps, &task).await?;
+            super::service::request_stop(tx, ticket.executor_id, "its ticket was presented twice").await?;
+        }
+    }
+    let entry = Entry {
+        business_unit_id: Some(ticket.business_unit_id),
+        actor: Actor::System,
+        action: Action::ExecutorTicketReused,
+        resource_type: "executor",
+        resource_id: ticket.executor_id.to_string(),
+        workspace_id: None,
+        run_id: None,
+        details: json!({"task_id": ticket.task_id}),
+    };
+    audit::service::record(tx, &entry).await?;
+    Ok(())
+}
+
+async fn end_attempt(tx: &Tx<'_>, deps: &Deps, task: &ClaimedTask) -> Result<(), ExecutorError> {
+    let why = "the executor's ticket was presented twice";
+    let failure = FailedAttempt::Retry(why.into());
+    let outcome = tasks::service::fail(tx, task.lease, &failure, rand::random(), &deps.limits).await?;
+    if outcome == Backoff::DeadLettered {
+        dispatch::dead_lettered(tx, deps.ids, task, why).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,239 @@
+//! Named outputs of runs: uploaded by executors straight to the object store, downloaded by people from there.
+
+use chrono::{DateTime, Utc};
+use serde_json::json;
+
+use super::{ArtifactView, RunError, ending, store};
+use crate::Deps;
+use crate::access::{Ctx, Permission};
+use crate::audit::{self, Action};
+use crate::db::{DbError, Query};
+use crate::digest::Sha256Digest;
+use crate::executors::ExecutorCaller;
+use crate::ids::{ArtifactId, BlobId, RunId};
+use crate::ports::UploadTerms;
+use crate::protocol::{ArtifactKind, Presigned, RunPhase, UploadBegin};
+
+const ARTIFACT_BYTES_MAX: u64 = 1 << 30;
+
+/// Which phase may upload a kind.
+fn belongs_to(kind: ArtifactKind) -> RunPhase {
+    match kind {
+        ArtifactKind::PlanFile
+        | ArtifactKind::PlanText
+        | ArtifactKind::PlanJson
+        | ArtifactKind::PlanJsonRedacted
+        | ArtifactKind::LockFile => RunPhase::Plan,
+        ArtifactKind::Outputs | ArtifactKind::ErroredState => RunPhase::Apply,
+    }
+}
+
+fn content_type(kind: ArtifactKind) -> &'static str {
+    match kind {
+        ArtifactKind::PlanFile => "application/octet-stream",
+        ArtifactKind::PlanText | ArtifactKind::LockFile => "text/plain; charset=utf-8",
+        ArtifactKind::PlanJson
+        | ArtifactKind::PlanJsonRedacted
+        | ArtifactKind::Outputs
+        | ArtifactKind::ErroredState => "application/json",
+    }
+}
+
+/// What a person needs to download a kind; `None`: nobody may.
+fn needed_to_read(kind: ArtifactKind) -> Option<Permission> {
+    match kind {
+        // Holds every secret of the plan; only the apply phase reads it.
+        ArtifactKind::PlanFile => None,
+        ArtifactKind::PlanText | ArtifactKind::PlanJsonRedacted | ArtifactKind::LockFile => {
+            Some(Permission::ReadLogs)
+        }
+        ArtifactKind::PlanJson | ArtifactKind::Outputs | ArtifactKind::ErroredState => {
+            Some(Permission::ReadState)
+        }
+    }
+}
+
+const BEGIN: &str = include_str!("sql/begin_artifact.sql");
+const OF_ATTEMPT: &str = "
+    SELECT b.id, b.key, b.size_bytes, b.sha256, b.content_type
+    FROM artifacts a JOIN blobs b ON b.id = a.blob_id
+    WHERE a.run_id = $1 AND a.kind = $2 AND a.lease_token = $3";
+
+/// Asks for a URL to upload an artifact. The same request again gives a fresh URL; other content is refused.
+pub async fn begin(
+    deps: &Deps,
+    caller: &ExecutorCaller,
+    upload: &UploadBegin,
+) -> Result<Presigned, RunError> {
+    let kind = upload.kind.as_str();
+    if belongs_to(upload.kind) != caller.phase {
+        return Err(RunError::Artifact { kind, reason: "it does not belong to this phase" });
+    }
+    if upload.size_bytes > ARTIFACT_BYTES_MAX {
+        return Err(RunError::Artifact { kind, reason: "it is larger than 1 GiB" });
+    }
+    let key = format!("runs/{}/{}/{}/{}", caller.business_unit_id, caller.run_id, caller.lease.token, kind);
+    let sha256: &[u8] = &upload.sha256.0;
+    let size = i64::try_from(upload.size_bytes).unwrap_or(i64::MAX);
+    let conn = deps.db.conn().await?;
+    let row = conn
+        .query_opt(
+            BEGIN,
+            &[
+                &deps.ids.mint::<BlobId>(),
+                &caller.business_unit_id,
+                &key,
+                &size,
+                &sha256,
+                &content_type(upload.kind),
+                &deps.limits.upload_url_age.as_secs_f64(),
+                &deps.ids.mint::<ArtifactId>(),
+                &caller.run_id,
+                &kind,
+                &caller.lease.token,
+                &caller.lease.task_id,
+            ],
+        )
+        .await?;
+    let Some(row) = row else { return Err(RunError::LeaseLost) };
+    if row.get::<_, Vec<u8>>("sha256") != sha256 || row.get::<_, i64>("size_bytes") != size {
+        return Err(RunError::Artifact { kind, reason: "it was begun with other content in this attempt" });
+    }
+    drop(conn);
+    let terms = UploadTerms {
+        size_bytes: upload.size_bytes,
+        sha256: upload.sha256,
+        content_type: content_type(upload.kind).into(),
+    };
+    Ok(deps.blobs.presign_put(&key, &terms, deps.limits.upload_url_age).await?)
+}
+
+const COMMIT: &str = "UPDATE blobs SET committed_at = coalesce(committed_at, plumbline_now()) WHERE id = $1";
+
+/// The bytes are uploaded: the object store confirms it.
+pub async fn commit(deps: &Deps, caller: &ExecutorCaller, kind: ArtifactKind) -> Result<(), RunError> {
+    let missing = RunError::Artifact { kind: kind.as_str(), reason: "it was not uploaded" };
+    let conn = deps.db.conn().await?;
+    let row = conn.query_opt(OF_ATTEMPT, &[&caller.run_id, &kind.as_str(), &caller.lease.token]).await?;
+    drop(conn);
+    let Some(row) = row else { return Err(missing) };
+    let head = deps.blobs.head(row.get("key")).await?;
+    let size: i64 = row.get("size_bytes");
+    if head.is_none_or(|head| i64::try_from(head.size_bytes) != Ok(size)) {
+        return Err(missing);
+    }
+    deps.db.conn().await?.execute(COMMIT, &[&row.get::<_, BlobId>("id")]).await?;
+    Ok(())
+}
+
+const COMMITTED: &str = "
+    SELECT b.sha256 FROM artifacts a JOIN blobs b ON b.id = a.blob_id
+    WHERE a.run_id = $1 AND a.kind = $2 AND a.lease_token = $3 AND b.committed_at IS NOT NULL";
+
+/// Refuses unless this attempt has uploaded the kind, with the given digest if one is given.
+pub(super) async fn require_committed(
+    query: &impl Query,
+    caller: &ExecutorCaller,
+    kind: ArtifactKind,
+    digest: Option<Sha256Digest>,
+) -> Result<(), RunError> {
+    let row = query.query_opt(COMMITTED, &[&caller.run_id, &kind.as_str(), &caller.lease.token]).await?;
+    let Some(row) = row else {
+        return Err(RunError::Artifact { kind: kind.as_str(), reason: "it was not uploaded" });
+    };
+    let stored = Sha256Digest::from_slice(&row.get::<_, Vec<u8>>(0));
+    if digest.is_some_and(|digest| stored != Some(digest)) {
+        return Err(RunError::Artifact { kind: kind.as_str(), reason: "its digest is not the reported one" });
+    }
+    Ok(())
+}
+
+const NEWEST: &str = "
+    SELECT b.key, b.size_bytes, b.sha256, a.created_at FROM artifacts a JOIN blobs b ON b.id = a.blob_id
+    WHERE a.run_id = $1 AND a.kind = $2 AND b.committed_at IS NOT NULL
+    ORDER BY a.lease_token DESC LIMIT 1";
+
+/// An artifact of the newest attempt that has one.
+pub(super) struct StoredArtifact {
+    pub(super) key: String,
+    pub(super) sha256: Option<Sha256Digest>,
+}
+
+pub(super) async fn find(
+    query: &impl Query,
+    run: RunId,
+    kind: ArtifactKind,
+) -> Result<Option<StoredArtifact>, DbError> {
+    let row = query.query_opt(NEWEST, &[&run, &kind.as_str()]).await?;
+    Ok(row.map(|row| StoredArtifact {
+        key: row.get("key"),
+        sha256: Sha256Digest::from_slice(&row.get::<_, Vec<u8>>("sha256")),
+    }))
+}
+
+pub(super) async fn has(query: &impl Query, run: RunId, kind: ArtifactKind) -> Result<bool, DbError> {
+    Ok(find(query, run, kind).await?.is_some())
+}
+
+/// A URL for an apply to read the approved plan or its lock file.
+pub async fn for_apply(
+    deps: &Deps,
+    caller: &ExecutorCaller,
+    kind: ArtifactKind,
+) -> Result<Presigned, RunError> {
+    if caller.phase != RunPhase::Apply || !matches!(kind, ArtifactKind::PlanFile | ArtifactKind::LockFile) {
+        return Err(RunError::NotFound("artifact for this phase"));
+    }
+    let conn = deps.db.conn().await?;
+    let run = store::find(&conn, Some(caller.business_unit_id), caller.run_id).await?;
+    let run = run.ok_or(RunError::NotFound("run"))?;
+    let wanted = match kind {
+        ArtifactKind::PlanFile => run.plan_sha256,
+        _ => run.lock_file_sha256,
+    };
+    let found = find(&conn, caller.run_id, kind).await?.filter(|found| found.sha256 == wanted);
+    drop(conn);
+    let found = found.ok_or(RunError::NotFound("artifact"))?;
+    Ok(deps.blobs.presign_get(&found.key, deps.limits.download_url_age).await?)
+}
+
+const LIST: &str = "
+    SELECT DISTINCT ON (a.kind) a.kind, b.size_bytes, b.sha256, a.created_at
+    FROM artifacts a JOIN blobs b ON b.id = a.blob_id
+    WHERE a.run_id = $1 AND b.committed_at IS NOT NULL ORDER BY a.kind, a.lease_token DESC";
+
+/// What a run has produced.
+pub async fn list(deps: &Deps, ctx: &Ctx, id: RunId) -> Result<Vec<ArtifactView>, RunError> {
+    ctx.require(Permission::Read)?;
+    let conn = deps.db.conn().await?;
+    store::find(&conn, ctx.scope.unit(), id).await?.ok_or(RunError::NotFound("run"))?;
+    let rows = conn.query(LIST, &[&id]).await?;
+    Ok(rows
+        .iter()
+        .filter_map(|row| {
+            Some(ArtifactView {
+                kind: ArtifactKind::parse(row.get("kind"))?,
+                size_bytes: row.get("size_bytes"),
+                sha256: Sha256Digest::from_slice(&row.get::<_, Vec<u8>>("sha256"))?,
+                created_at: row.get::<_, DateTime<Utc>>("created_at"),
+            })
+        })
+        .collect())
+}
+
+/// A URL for a person to download an artifact. Audited where it may hold secrets.
+pub async fn download(deps: &Deps, ctx: &Ctx, id: RunId, kind: ArtifactKind) -> Result<Presigned, RunError> {
+    let needed = needed_to_read(kind).ok_or(RunError::NotFound("artifact for people"))?;
+    ctx.require(needed)?;
+    let mut conn = deps.db.conn().await?;
+    let tx = conn.begin().await?;
+    let run = store::find(&tx, ctx.scope.unit(), id).await?.ok_or(RunError::NotFound("run"))?;
+    let found = find(&tx, id, kind).await?.ok_or(RunError::NotFound("artifact"))?;
+    if needed == Permission::ReadState {
+        let details = json!({"artifact": kind});
+        audit::service::record(&tx, &ending::entry(&run.run, ctx.actor.clone(), Action::RunRead, details))
+            .await?;
+    }
+    tx.commit().await?;
+    Ok(deps.blobs.presign_get(&found.key, deps.limits.download_url_age).await?)
+}

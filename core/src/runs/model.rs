@@ -1,0 +1,271 @@
+//! Runs as plain data.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{PlanSummary, RunStatus};
+use crate::digest::Sha256Digest;
+use crate::ids::{BusinessUnitId, RunId, StateVersionId, UserId, WorkspaceId};
+use crate::protocol::{ArtifactKind, RunCommand, StepStatus};
+
+/// What a person asks for.
+#[derive(Clone, Debug)]
+pub struct NewRun {
+    /// Where.
+    pub workspace_id: WorkspaceId,
+    /// What.
+    pub command: RunCommand,
+    /// Another branch than the workspace's; does not change the workspace.
+    pub branch: Option<String>,
+    /// Why, for the history.
+    pub message: Option<String>,
+    /// Variables of this run only.
+    pub variables: Vec<RunVariable>,
+    /// Apply without a person if the plan is provably empty.
+    pub auto_approve_if_no_changes: bool,
+    /// With the former: do not even start an executor for the empty apply.
+    pub auto_approve_skip_apply: bool,
+    /// Handed to policies: the run is meant to destroy.
+    pub allow_destroy: bool,
+}
+
+/// One variable of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunVariable {
+    /// The name without `TF_VAR_`.
+    pub key: String,
+    /// The value as Terraform reads it from the environment.
+    pub value: String,
+    /// Whether its value is kept out of logs and answers.
+    #[serde(default)]
+    pub is_secret: bool,
+    /// Whether the value is an HCL expression; for display, Terraform itself decides by the variable's type.
+    #[serde(default)]
+    pub is_hcl: bool,
+}
+
+/// Why a run ended as it did. `None` in the run means: nothing special.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EndReason {
+    /// A person asked for it.
+    Cancelled,
+    /// A person refused the plan.
+    Rejected,
+    /// Nobody approved in time.
+    Expired,
+    /// The state moved after the plan.
+    StalePlan,
+    /// The executor could not be started or stopped answering, too often.
+    Lost,
+    /// The configuration, the tool or the provider said no.
+    Error,
+    /// The wall-clock limit passed.
+    TimedOut,
+    /// Nothing to change, and the apply was skipped as asked.
+    NoChanges,
+}
+
+impl EndReason {
+    const ALL: [Self; 8] = [
+        Self::Cancelled,
+        Self::Rejected,
+        Self::Expired,
+        Self::StalePlan,
+        Self::Lost,
+        Self::Error,
+        Self::TimedOut,
+        Self::NoChanges,
+    ];
+
+    /// The word in the database and on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Cancelled => "cancelled",
+            Self::Rejected => "rejected",
+            Self::Expired => "expired",
+            Self::StalePlan => "stale_plan",
+            Self::Lost => "lost",
+            Self::Error => "error",
+            Self::TimedOut => "timed_out",
+            Self::NoChanges => "no_changes",
+        }
+    }
+
+    /// `None` for an unknown word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.as_str() == word)
+    }
+}
+
+/// Why a run has not begun.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Waiting {
+    /// How many runs stand before this one, the active one included.
+    pub position: i64,
+    /// A sentence: who holds the workspace.
+    pub reason: String,
+}
+
+/// A run.
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Run {
+    /// Its id.
+    pub id: RunId,
+    /// The tenant.
+    pub business_unit_id: BusinessUnitId,
+    /// The workspace.
+    pub workspace_id: WorkspaceId,
+    /// What it is for.
+    pub command: RunCommand,
+    /// Where it stands.
+    pub status: RunStatus,
+    /// Why it ended so.
+    pub status_reason: Option<EndReason>,
+    /// The same in a sentence, when it did not work.
+    pub error: Option<String>,
+    /// The branch that was cloned.
+    pub branch: String,
+    /// Why it was asked for.
+    pub message: Option<String>,
+    /// The commit that plan and apply use; known after the first clone.
+    pub commit_sha: Option<String>,
+    /// `terraform` or `tofu`.
+    pub tool: Option<String>,
+    /// The exact version; known after the plan's set-up.
+    pub tool_version: Option<String>,
+    /// Who asked; `None` is Plumbline itself.
+    pub triggered_by: Option<UserId>,
+    /// `user`, `promotion`, …
+    pub trigger_source: String,
+    /// Set while it waits for its workspace.
+    pub waiting: Option<Waiting>,
+    /// Counts of the plan.
+    pub plan_summary: Option<PlanSummary>,
+    /// `false` only if the plan is provably empty.
+    pub has_changes: Option<bool>,
+    /// What an approval binds to: send it back with the approval to be sure to approve what you saw.
+    pub approval_digest: Option<Sha256Digest>,
+    /// Who approved; `None` with `approved_at` set is Plumbline itself.
+    pub approved_by: Option<UserId>,
+    /// When it was approved.
+    pub approved_at: Option<DateTime<Utc>>,
+    /// What the approver said.
+    pub approval_comment: Option<String>,
+    /// Approve before this.
+    pub plan_expires_at: Option<DateTime<Utc>>,
+    /// The state version that was planned on.
+    pub base_state_version_id: Option<StateVersionId>,
+    /// Its serial.
+    pub base_serial: Option<i64>,
+    /// Whether somebody asked to cancel.
+    pub cancel_requested: bool,
+    /// As asked.
+    pub auto_approve_if_no_changes: bool,
+    /// As asked.
+    pub auto_approve_skip_apply: bool,
+    /// When it was asked for.
+    pub created_at: DateTime<Utc>,
+    /// When an executor first worked on it.
+    pub started_at: Option<DateTime<Utc>>,
+    /// When the plan was there.
+    pub planned_at: Option<DateTime<Utc>>,
+    /// When it ended. A plan-only run ends at `planned`.
+    pub completed_at: Option<DateTime<Utc>>,
+}
+
+/// Which runs a list shows.
+#[derive(Clone, Debug, Default)]
+pub struct RunFilter {
+    /// Of one workspace.
+    pub workspace_id: Option<WorkspaceId>,
+    /// In one status.
+    pub status: Option<RunStatus>,
+    /// Of one command.
+    pub command: Option<RunCommand>,
+}
+
+/// Which part of a run a step belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StepPhase {
+    /// The plan executor.
+    Plan,
+    /// A person.
+    Approval,
+    /// The apply executor.
+    Apply,
+}
+
+impl StepPhase {
+    /// The word in the database.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Plan => "plan",
+            Self::Approval => "approval",
+            Self::Apply => "apply",
+        }
+    }
+
+    /// `None` for an unknown word.
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Plan, Self::Approval, Self::Apply].into_iter().find(|phase| phase.as_str() == word)
+    }
+}
+
+/// One step of a run.
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Step {
+    /// Its place, from 1.
+    pub position: i16,
+    /// Who does it.
+    pub phase: StepPhase,
+    /// Its name.
+    pub name: String,
+    /// The attempt that owns it now; 0 before the first.
+    pub attempt: i32,
+    /// Where it stands.
+    pub status: StepStatus,
+    /// A few facts for people.
+    pub summary: Option<Value>,
+    /// Length of its log in bytes.
+    pub log_bytes: i64,
+    /// Whether the log lacks its middle because it was too long.
+    pub log_truncated: bool,
+    /// When it began.
+    pub started_at: Option<DateTime<Utc>>,
+    /// When it ended.
+    pub completed_at: Option<DateTime<Utc>>,
+    /// Whole seconds between the two.
+    pub duration_seconds: Option<i64>,
+}
+
+/// A piece of a step's log.
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct LogPage {
+    /// The step.
+    pub position: i16,
+    /// Where `text` begins, in bytes of the log.
+    pub offset: i64,
+    /// Where to go on.
+    pub next_offset: i64,
+    /// The text. Bytes that are not UTF-8 are replaced.
+    pub text: String,
+    /// Whether nothing will ever follow `next_offset`.
+    pub complete: bool,
+}
+
+/// A named output of a run.
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct ArtifactView {
+    /// What it is.
+    pub kind: ArtifactKind,
+    /// Length in bytes.
+    pub size_bytes: i64,
+    /// Digest.
+    pub sha256: Sha256Digest,
+    /// When it was uploaded.
+    pub created_at: DateTime<Utc>,
+}

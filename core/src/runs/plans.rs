@@ -1,0 +1,51 @@
+//! The plan as people read it.
+
+use serde::{Deserialize, Serialize};
+
+use super::{PlanSummary, ResourceChange, RunError, artifacts, plan, store};
+use crate::Deps;
+use crate::access::{Ctx, Permission};
+use crate::ids::RunId;
+use crate::protocol::ArtifactKind;
+
+/// Longest plan text in an answer, in bytes; longer ones are downloaded as an artifact.
+const TEXT_BYTES_MAX: usize = 512 << 10;
+/// Changes in an answer.
+const CHANGES_MAX: usize = 2_000;
+
+/// A plan.
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct PlanView {
+    /// Counts; absent if the plan could not be read.
+    pub summary: Option<PlanSummary>,
+    /// What changes, in the plan's order, without values; at most 2,000.
+    pub resource_changes: Vec<ResourceChange>,
+    /// Whether `resource_changes` lacks some.
+    pub truncated: bool,
+    /// The plan as Terraform prints it; absent if it is long or the caller may not read logs.
+    pub text: Option<String>,
+}
+
+/// The plan of a run, from its redacted JSON.
+pub async fn get(deps: &Deps, ctx: &Ctx, id: RunId) -> Result<PlanView, RunError> {
+    ctx.require(Permission::Read)?;
+    let conn = deps.db.conn().await?;
+    let run = store::find(&conn, ctx.scope.unit(), id).await?.ok_or(RunError::NotFound("run"))?;
+    let json = artifacts::find(&conn, id, ArtifactKind::PlanJsonRedacted).await?;
+    let text = artifacts::find(&conn, id, ArtifactKind::PlanText).await?;
+    drop(conn);
+    let json = json.filter(|_| run.plan_sha256.is_some()).ok_or(RunError::NotFound("plan"))?;
+    let mut changes = plan::read_changes(&deps.blobs.get(&json.key).await?).unwrap_or_default();
+    let truncated = changes.len() > CHANGES_MAX;
+    changes.truncate(CHANGES_MAX);
+    let text = match text.filter(|_| ctx.require(Permission::ReadLogs).is_ok()) {
+        Some(text) => Some(deps.blobs.get(&text.key).await?).filter(|bytes| bytes.len() <= TEXT_BYTES_MAX),
+        None => None,
+    };
+    Ok(PlanView {
+        summary: run.run.plan_summary,
+        resource_changes: changes,
+        truncated,
+        text: text.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
+    })
+}

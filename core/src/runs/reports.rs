@@ -1,0 +1,390 @@
+//! Use cases of executors: steps, artifacts, the ends of phases.
+//!
+//! Each is refused once the lease is lost. Only the reports in this file move a run along, and each does it in one
+//! transaction with the task's end and the audit entry.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::approvals::{approve_as, check_not_stale};
+use super::ending::{self, Ending};
+use super::store::{self, StoredRun};
+use super::{EndReason, RunError, RunStatus, artifacts, rules};
+use crate::Deps;
+use crate::access::{Actor, Scope};
+use crate::audit::{self, Action};
+use crate::db::{DbError, Query, Tx};
+use crate::digest::Sha256Digest;
+use crate::executors::ExecutorCaller;
+use crate::ids::RunId;
+use crate::protocol::{
+    ApplyBegun, ApplyDone, ArtifactKind, AttemptFailed, FailureKind, PlanDone, RunPhase, StepReport,
+    StepStatus,
+};
+use crate::tasks::{self, Backoff, FailedAttempt, FinishedOutcome, TaskKind};
+use crate::{dispatch, executors, workspaces};
+
+const ERROR_CHARS_MAX: usize = 2_000;
+const SUMMARY_BYTES_MAX: usize = 4 << 10;
+
+/// A step's new status. Steps only go forward; repeating a report is fine.
+pub async fn report_step(
+    deps: &Deps,
+    caller: &ExecutorCaller,
+    position: i16,
+    report: &StepReport,
+) -> Result<(), RunError> {
+    require_lease(caller)?;
+    if report.summary.as_ref().is_some_and(|summary| summary.to_string().len() > SUMMARY_BYTES_MAX) {
+        return Err(RunError::Step { position, reason: "the summary is longer than 4 KiB" });
+    }
+    let mut conn = deps.db.conn().await?;
+    let tx = conn.begin().await?;
+    if report.commit.is_some() || report.tool_version.is_some() {
+        pin(&tx, caller, position, report).await?;
+    }
+    let name = set_step(&tx, caller, position, report).await?;
+    if name == rules::PLAN_STEP && report.status == StepStatus::Running {
+        store::advance(&tx, caller.run_id, RunStatus::Planning).await?;
+    }
+    tx.commit().await?;
+    Ok(())
+}
+
+const SET_STEP: &str = include_str!("sql/set_step.sql");
+const STEP_EXISTS: &str = "SELECT 1 FROM run_steps WHERE run_id = $1 AND position = $2 AND phase = $3";
+
+async fn set_step(
+    query: &impl Query,
+    caller: &ExecutorCaller,
+    position: i16,
+    report: &StepReport,
+) -> Result<String, RunError> {
+    let phase = super::tasks::step_phase(caller.phase).as_str();
+    let row = query
+        .query_opt(
+            SET_STEP,
+            &[
+                &caller.run_id,
+                &position,
+                &phase,
+                &report.status.as_str(),
+                &report.summary,
+                &caller.lease.task_id,
+                &caller.lease.token,
+            ],
+        )
+        .await?;
+    if let Some(row) = row {
+        return Ok(row.get(0));
+    }
+    if query.query_opt(STEP_EXISTS, &[&caller.run_id, &position, &phase]).await?.is_none() {
+        return Err(RunError::NotFound("step of this phase"));
+    }
+    if !executors::service::still_holds(query, caller).await? {
+        return Err(RunError::LeaseLost);
+    }
+    Err(RunError::Step { position, reason: "a step only goes forward" })
+}
+
+const PIN: &str = "
+    UPDATE runs SET commit_sha = coalesce(commit_sha, $2), tool_version = coalesce(tool_version, $3)
+    WHERE id = $1 AND coalesce(commit_sha = $2, true) AND coalesce(tool_version = $3, true)";
+
+/// Pins the commit and the tool's version at the first report; later attempts must report the same.
+async fn pin(
+    query: &impl Query,
+    caller: &ExecutorCaller,
+    position: i16,
+    report: &StepReport,
+) -> Result<(), RunError> {
+    let well_formed = report.commit.as_ref().is_none_or(|commit| {
+        matches!(commit.len(), 40 | 64) && commit.bytes().all(|b| b.is_ascii_hexdigit())
+    });
+    if !well_formed {
+        return Err(RunError::Step { position, reason: "a commit is 40 or 64 hex digits" });
+    }
+    if query.execute(PIN, &[&caller.run_id, &report.commit, &report.tool_version]).await? == 0 {
+        return Err(RunError::Step {
+            position,
+            reason: "the run is pinned to another commit or tool version",
+        });
+    }
+    Ok(())
+}
+
+fn require_lease(caller: &ExecutorCaller) -> Result<(), RunError> {
+    if caller.lease_held { Ok(()) } else { Err(RunError::LeaseLost) }
+}
+
+/// Locks workspace, run and the right to write, in this order.
+async fn lock(tx: &Tx<'_>, caller: &ExecutorCaller) -> Result<StoredRun, RunError> {
+    require_lease(caller)?;
+    workspaces::service::lock(tx, Scope::All, caller.workspace_id).await?;
+    store::lock(tx, Some(caller.business_unit_id), caller.run_id).await?.ok_or(RunError::LeaseLost)
+}
+
+const PLAN_DONE: &str = "
+    UPDATE runs
+    SET status = $2, plan_sha256 = $3, plan_json_sha256 = $4, lock_file_sha256 = $5, plan_summary = $6,
+        has_changes = $7, planned_at = plumbline_now(),
+        plan_expires_at = CASE WHEN $2 = 'awaiting_approval' THEN plumbline_now() + make_interval(secs => $8) END,
+        completed_at = CASE WHEN $2 = 'planned' THEN plumbline_now() END
+    WHERE id = $1 AND status = ANY($9)";
+
+/// The plan is there: writes it and the next status, ends the task, and approves a provably empty plan if the run was
+/// asked to.
+pub async fn plan_done(deps: &Deps, caller: &ExecutorCaller, done: &PlanDone) -> Result<(), RunError> {
+    let mut conn = deps.db.conn().await?;
+    let tx = conn.begin().await?;
+    let run = lock(&tx, caller).await?;
+    if caller.phase != RunPhase::Plan {
+        return Err(RunError::IllegalMove { from: run.run.status, to: RunStatus::Planned });
+    }
+    check_plan(&tx, caller, &run, done).await?;
+    let to = if run.run.command.mutates() { RunStatus::AwaitingApproval } else { RunStatus::Planned };
+    write_plan(&tx, deps, &run, done, to).await?;
+    close_phase(&tx, caller).await?;
+    tasks::service::finish(&tx, caller.lease, FinishedOutcome::Done, None, None).await?;
+    let planned = store::lock(&tx, None, caller.run_id).await?.ok_or(RunError::NotFound("run"))?;
+    let details = json!({
+        "status": to, "plan_sha256": done.plan_sha256, "summary": done.summary, "commit": planned.run.commit_sha,
+    });
+    audit::service::record(&tx, &ending::entry(&planned.run, Actor::System, Action::RunPlanned, details))
+        .await?;
+    if to == RunStatus::AwaitingApproval {
+        store::set_approval_step(&tx, caller.run_id, StepStatus::Running).await?;
+        auto_approve(&tx, deps, &planned).await?;
+    }
+    tx.commit().await?;
+    deps.waker.wake(Duration::ZERO).await;
+    Ok(())
+}
+
+async fn check_plan(
+    tx: &Tx<'_>,
+    caller: &ExecutorCaller,
+    run: &StoredRun,
+    done: &PlanDone,
+) -> Result<(), RunError> {
+    let mut wanted = vec![
+        (ArtifactKind::PlanFile, Some(done.plan_sha256)),
+        (ArtifactKind::PlanJson, Some(done.plan_json_sha256)),
+        (ArtifactKind::PlanJsonRedacted, None),
+        (ArtifactKind::PlanText, None),
+    ];
+    if let Some(digest) = done.lock_file_sha256 {
+        wanted.push((ArtifactKind::LockFile, Some(digest)));
+    }
+    for (kind, digest) in wanted {
+        artifacts::require_committed(tx, caller, kind, digest).await?;
+    }
+    let base = done.base_lineage.as_deref().zip(done.base_serial);
+    if base != run.base() {
+        return Err(RunError::Artifact { kind: "plan_file", reason: "it was made on another state" });
+    }
+    if run.run.commit_sha.is_none() || run.run.tool_version.is_none() {
+        return Err(RunError::Artifact {
+            kind: "plan_file",
+            reason: "commit and tool version were not reported",
+        });
+    }
+    Ok(())
+}
+
+async fn write_plan(
+    tx: &Tx<'_>,
+    deps: &Deps,
+    run: &StoredRun,
+    done: &PlanDone,
+    to: RunStatus,
+) -> Result<(), RunError> {
+    let bytes = |digest: Sha256Digest| digest.0.to_vec();
+    let summary = done.summary.as_ref().and_then(|summary| serde_json::to_value(summary).ok());
+    let written = tx
+        .execute(
+            PLAN_DONE,
+            &[
+                &run.run.id,
+                &to.as_str(),
+                &bytes(done.plan_sha256),
+                &bytes(done.plan_json_sha256),
+                &done.lock_file_sha256.map(bytes),
+                &summary,
+                &rules::has_changes(done.summary.as_ref()),
+                &deps.limits.plan_age.as_secs_f64(),
+                &to.sources(),
+            ],
+        )
+        .await?;
+    if written == 0 {
+        return Err(RunError::IllegalMove { from: run.run.status, to });
+    }
+    Ok(())
+}
+
+const CLOSE_PHASE: &str = "
+    UPDATE run_steps
+    SET status = CASE WHEN status = 'running' THEN 'succeeded' ELSE 'skipped' END, completed_at = plumbline_now()
+    WHERE run_id = $1 AND phase = $2 AND status IN ('pending', 'running')";
+
+async fn close_phase(tx: &Tx<'_>, caller: &ExecutorCaller) -> Result<(), RunError> {
+    tx.execute(CLOSE_PHASE, &[&caller.run_id, &super::tasks::step_phase(caller.phase).as_str()]).await?;
+    Ok(())
+}
+
+async fn auto_approve(tx: &Tx<'_>, deps: &Deps, run: &StoredRun) -> Result<(), RunError> {
+    if !run.run.auto_approve_if_no_changes || run.run.has_changes != Some(false) {
+        return Ok(());
+    }
+    approve_as(tx, run, Actor::System, None, Action::RunAutoApprove).await?;
+    let unit = run.run.business_unit_id;
+    if !run.run.auto_approve_skip_apply {
+        return ending::enqueue(tx, deps.ids, TaskKind::RunApply, unit, run.run.id, None).await;
+    }
+    // Through `applying` and out again in this one transaction: nobody ever sees it there.
+    let approved = store::lock(tx, None, run.run.id).await?.ok_or(RunError::NotFound("run"))?;
+    let ending = Ending {
+        to: RunStatus::Applied,
+        reason: Some(EndReason::NoChanges),
+        error: None,
+        actor: Actor::System,
+        action: Action::RunApplySkipped,
+    };
+    ending::end(tx, deps.ids, &approved, &ending).await
+}
+
+const BEGIN_APPLY: &str = "
+    UPDATE runs SET apply_begun_at = plumbline_now()
+    WHERE id = $1 AND status = 'applying' AND apply_begun_at IS NULL AND cancel_requested_at IS NULL";
+
+/// The executor asks to start changing things. A plan that was not approved so, or whose state has moved, ends the
+/// run here.
+pub async fn begin_apply(deps: &Deps, caller: &ExecutorCaller, begun: &ApplyBegun) -> Result<(), RunError> {
+    let mut conn = deps.db.conn().await?;
+    let tx = conn.begin().await?;
+    let run = lock(&tx, caller).await?;
+    let refused = match may_begin(&tx, &run, begun).await {
+        Ok(()) => None,
+        Err(error @ (RunError::StalePlan { .. } | RunError::DigestMismatch { .. })) => Some(error),
+        Err(other) => return Err(other),
+    };
+    if let Some(error) = refused {
+        let sentence = error.to_string();
+        tasks::service::finish(&tx, caller.lease, FinishedOutcome::Done, Some(&sentence), None).await?;
+        let ending = Ending {
+            to: RunStatus::Failed,
+            reason: Some(EndReason::StalePlan),
+            error: Some(&sentence),
+            actor: Actor::System,
+            action: Action::RunEnd,
+        };
+        ending::end(&tx, deps.ids, &run, &ending).await?;
+        tx.commit().await?;
+        return Err(error);
+    }
+    if tx.execute(BEGIN_APPLY, &[&caller.run_id]).await? == 0 {
+        return Err(RunError::LeaseLost);
+    }
+    // Last, so that a lease that was lost meanwhile undoes all of it.
+    tasks::service::lock_held(&tx, caller.lease).await?;
+    let details = json!({"plan_sha256": begun.plan_sha256, "executor_id": caller.executor_id});
+    audit::service::record(&tx, &ending::entry(&run.run, Actor::System, Action::RunApplyBegin, details))
+        .await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+async fn may_begin(tx: &Tx<'_>, run: &StoredRun, begun: &ApplyBegun) -> Result<(), RunError> {
+    let actual = run.run.approval_digest.ok_or(RunError::NotFound("plan"))?;
+    if run.approved_digest != Some(actual) || run.plan_sha256 != Some(begun.plan_sha256) {
+        return Err(RunError::DigestMismatch { actual });
+    }
+    check_not_stale(tx, run).await
+}
+
+/// The apply is over and all of its state writes are committed.
+pub async fn apply_done(deps: &Deps, caller: &ExecutorCaller, done: &ApplyDone) -> Result<(), RunError> {
+    let mut conn = deps.db.conn().await?;
+    let tx = conn.begin().await?;
+    let run = lock(&tx, caller).await?;
+    if run.apply_begun_at.is_none() {
+        return Err(RunError::IllegalMove { from: run.run.status, to: RunStatus::Applied });
+    }
+    close_phase(&tx, caller).await?;
+    tasks::service::finish(&tx, caller.lease, FinishedOutcome::Done, None, done.summary.as_ref()).await?;
+    let ending = Ending {
+        to: RunStatus::Applied,
+        reason: None,
+        error: None,
+        actor: Actor::System,
+        action: Action::RunEnd,
+    };
+    ending::end(&tx, deps.ids, &run, &ending).await?;
+    tx.commit().await?;
+    deps.waker.wake(Duration::ZERO).await;
+    Ok(())
+}
+
+/// The attempt did not work. What can be tried again is; everything else ends the run.
+pub async fn attempt_failed(
+    deps: &Deps,
+    caller: &ExecutorCaller,
+    failed: &AttemptFailed,
+) -> Result<(), RunError> {
+    let mut conn = deps.db.conn().await?;
+    let tx = conn.begin().await?;
+    let run = lock(&tx, caller).await?;
+    let error: String = failed.error.chars().take(ERROR_CHARS_MAX).collect();
+    let begun = run.apply_begun_at.is_some();
+    if failed.kind == FailureKind::Transient && !begun {
+        let held = tasks::service::lock_held(&tx, caller.lease).await?;
+        let retry = FailedAttempt::Retry(error.clone());
+        let outcome = tasks::service::fail(&tx, caller.lease, &retry, rand::random(), &deps.limits).await?;
+        if outcome == Backoff::DeadLettered {
+            dispatch::dead_lettered(&tx, deps.ids, &held, &error).await?;
+        }
+    } else {
+        tasks::service::finish(&tx, caller.lease, FinishedOutcome::Done, Some(&error), None).await?;
+        if begun && artifacts::has(&tx, caller.run_id, ArtifactKind::ErroredState).await? {
+            let reason = "Terraform could not write its state: compare the artifact errored_state with the newest version";
+            super::tasks::block(&tx, &run, reason).await?;
+        }
+        end_failed(&tx, deps, &run, failed, &error).await?;
+    }
+    executors::service::request_stop(&tx, caller.executor_id, "its attempt has ended").await?;
+    tx.commit().await?;
+    deps.waker.wake(Duration::ZERO).await;
+    Ok(())
+}
+
+async fn end_failed(
+    tx: &Tx<'_>,
+    deps: &Deps,
+    run: &StoredRun,
+    failed: &AttemptFailed,
+    error: &str,
+) -> Result<(), RunError> {
+    let reason = match failed.kind {
+        FailureKind::Permanent | FailureKind::Transient => EndReason::Error,
+        FailureKind::Cancelled => EndReason::Cancelled,
+        FailureKind::TimedOut => EndReason::TimedOut,
+    };
+    let cancelled = reason == EndReason::Cancelled && run.run.status != RunStatus::Applying;
+    let ending = Ending {
+        to: if cancelled { RunStatus::Cancelled } else { RunStatus::Failed },
+        reason: Some(reason),
+        error: Some(error),
+        actor: Actor::System,
+        action: Action::RunEnd,
+    };
+    ending::end(tx, deps.ids, run, &ending).await
+}
+
+const BEGUN: &str = "SELECT apply_begun_at IS NOT NULL FROM runs WHERE id = $1";
+
+/// Whether a run's apply has begun to change things.
+pub async fn has_begun_apply(query: &impl Query, id: RunId) -> Result<bool, DbError> {
+    Ok(query.query_opt(BEGUN, &[&id]).await?.is_some_and(|row| row.get(0)))
+}

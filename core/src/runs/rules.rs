@@ -1,0 +1,91 @@
+//! Decisions about runs.
+
+use super::{PlanSummary, StepPhase};
+use crate::digest::Sha256Digest;
+
+/// The steps of a Terraform run, in order. Executor, API and CLI all read this table; a step's position is its place
+/// here, from 1.
+const STEPS: &[(StepPhase, &str)] = &[
+    (StepPhase::Plan, "Git Clone"),
+    (StepPhase::Plan, "Load Configuration"),
+    (StepPhase::Plan, "Set Version"),
+    (StepPhase::Plan, "Terraform Init"),
+    (StepPhase::Plan, PLAN_STEP),
+    (StepPhase::Plan, "Derive Plan"),
+    (StepPhase::Approval, "Awaiting Approval"),
+    (StepPhase::Apply, "Prepare Apply"),
+    (StepPhase::Apply, "Terraform Apply"),
+    (StepPhase::Apply, "Terraform Output"),
+];
+
+/// The step that makes a run `planning`.
+pub(super) const PLAN_STEP: &str = "Terraform Plan";
+
+/// The steps of a run: position, phase, name. A plan-only run has the plan's steps.
+pub fn steps_of(mutates: bool) -> Vec<(i16, StepPhase, &'static str)> {
+    STEPS
+        .iter()
+        .zip(1i16..)
+        .filter(|((phase, _), _)| mutates || *phase == StepPhase::Plan)
+        .map(|((phase, name), position)| (position, *phase, *name))
+        .collect()
+}
+
+/// Whether a plan changes anything. Only a readable, error-free plan without any kind of change has none.
+pub fn has_changes(summary: Option<&PlanSummary>) -> bool {
+    let Some(plan) = summary else { return true };
+    let changes = [
+        plan.add,
+        plan.change,
+        plan.destroy,
+        plan.replace,
+        plan.import,
+        plan.moved,
+        plan.forget,
+        plan.outputs,
+        plan.deferred,
+        plan.unknown,
+    ];
+    plan.errored || !plan.complete || changes.iter().any(|count| *count > 0)
+}
+
+/// Everything that is shown to an approver and must not change before the apply.
+#[derive(Clone, Debug)]
+pub struct ApprovalFacts<'a> {
+    /// Digest of the plan file.
+    pub plan_sha256: Sha256Digest,
+    /// Digest of the plan as JSON.
+    pub plan_json_sha256: Sha256Digest,
+    /// Digest of the gates' results; `None` while there are no gates.
+    pub gates_sha256: Option<Sha256Digest>,
+    /// Digest of the dependency lock file.
+    pub lock_file_sha256: Option<Sha256Digest>,
+    /// The pinned commit.
+    pub commit_sha: &'a str,
+    /// The pinned tool.
+    pub tool_version: &'a str,
+    /// The state that was planned on.
+    pub base: Option<(&'a str, i64)>,
+}
+
+/// The one digest that an approval stores. Each field is written with its name and length, so no two different sets
+/// of facts give the same bytes.
+pub fn approval_digest(facts: &ApprovalFacts<'_>) -> Sha256Digest {
+    let optional =
+        |digest: Option<Sha256Digest>| digest.map_or_else(String::new, |digest| digest.to_string());
+    let fields = [
+        ("plan", facts.plan_sha256.to_string()),
+        ("plan_json", facts.plan_json_sha256.to_string()),
+        ("gates", optional(facts.gates_sha256)),
+        ("lock_file", optional(facts.lock_file_sha256)),
+        ("commit", facts.commit_sha.to_owned()),
+        ("tool", facts.tool_version.to_owned()),
+        ("lineage", facts.base.map_or_else(String::new, |(lineage, _)| lineage.to_owned())),
+        ("serial", facts.base.map_or_else(String::new, |(_, serial)| serial.to_string())),
+    ];
+    let mut bytes = b"plumbline-approval-v1\n".to_vec();
+    for (name, value) in fields {
+        bytes.extend_from_slice(format!("{name}:{}:{value}\n", value.len()).as_bytes());
+    }
+    Sha256Digest::of(&bytes)
+}

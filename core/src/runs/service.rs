@@ -1,0 +1,248 @@
+//! Use cases of people: trigger, look, cancel, promote.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::ending::{self, Ending};
+use super::store::{self, InsertRun, StoredRun};
+use super::{EndReason, NewRun, Run, RunError, RunFilter, RunStatus, RunVariable, Step};
+use crate::Deps;
+use crate::access::{Ctx, Permission, Scope};
+use crate::audit::{self, Action};
+use crate::db::Tx;
+use crate::ids::RunId;
+use crate::page::{Page, PageRequest};
+use crate::protocol::RunCommand;
+use crate::secrets::{Domain, Place};
+use crate::tasks::{self, FinishedOutcome, TaskError, TaskKind};
+use crate::workspaces;
+
+const VARIABLES_MAX: usize = 200;
+const VARIABLE_BYTES_MAX: usize = 64 << 10;
+const MESSAGE_CHARS_MAX: usize = 1_000;
+
+/// Asks for a run: run, steps, task and audit entry in the caller's transaction. A run that can change its workspace
+/// waits while another holds it. Wake the worker after the commit.
+pub async fn trigger(tx: &Tx<'_>, deps: &Deps, ctx: &Ctx, new: &NewRun) -> Result<Run, RunError> {
+    ctx.require(Permission::OperateRuns)?;
+    validate(new)?;
+    create(tx, deps, ctx, new, "user", None).await
+}
+
+/// Turns a finished plan-only run into a run that can be applied: the same branch and variables, planned anew on
+/// today's state.
+pub async fn promote(tx: &Tx<'_>, deps: &Deps, ctx: &Ctx, id: RunId) -> Result<Run, RunError> {
+    ctx.require(Permission::OperateRuns)?;
+    let from = store::lock(tx, ctx.scope.unit(), id).await?.ok_or(RunError::NotFound("run"))?;
+    if from.run.command != RunCommand::Plan || from.run.status != RunStatus::Planned {
+        return Err(RunError::IllegalMove { from: from.run.status, to: RunStatus::AwaitingApproval });
+    }
+    let new = NewRun {
+        workspace_id: from.run.workspace_id,
+        command: RunCommand::Apply,
+        branch: Some(from.run.branch.clone()),
+        message: from.run.message.clone(),
+        variables: open_variables(deps, &from)?,
+        auto_approve_if_no_changes: false,
+        auto_approve_skip_apply: false,
+        allow_destroy: false,
+    };
+    create(tx, deps, ctx, &new, "promotion", Some(id)).await
+}
+
+async fn create(
+    tx: &Tx<'_>,
+    deps: &Deps,
+    ctx: &Ctx,
+    new: &NewRun,
+    source: &str,
+    promoted_from: Option<RunId>,
+) -> Result<Run, RunError> {
+    // The workspace's row lock serialises this with the end of the run that holds it: no wake-up is lost.
+    let workspace = workspaces::service::lock(tx, ctx.scope, new.workspace_id)
+        .await?
+        .ok_or(RunError::NotFound("workspace"))?;
+    let mutates = new.command.mutates();
+    if let Some(blocked) = workspace.blocked.as_ref().filter(|_| mutates) {
+        return Err(RunError::WorkspaceBlocked { reason: blocked.reason.clone() });
+    }
+    let waiting = mutates && workspace.active_run_id.is_some();
+    if waiting {
+        let already = store::count_waiting(tx, workspace.id).await?;
+        if already >= deps.limits.waiting_runs_max {
+            return Err(RunError::TooManyWaiting { waiting: already });
+        }
+    }
+    let id: RunId = deps.ids.mint();
+    let sealed = seal_variables(deps, id, &new.variables)?;
+    let insert = InsertRun {
+        id,
+        unit: workspace.business_unit_id,
+        workspace_id: workspace.id,
+        command: new.command,
+        waiting,
+        branch: new.branch.as_deref().unwrap_or(&workspace.repo_ref),
+        message: new.message.as_deref(),
+        variables_sealed: sealed.as_deref(),
+        auto_approve_if_no_changes: mutates && new.auto_approve_if_no_changes,
+        auto_approve_skip_apply: mutates && new.auto_approve_if_no_changes && new.auto_approve_skip_apply,
+        allow_destroy: new.allow_destroy,
+        triggered_by: ctx.actor.user_id(),
+        trigger_source: source,
+        promoted_from,
+    };
+    store::insert(tx, &insert).await?;
+    if mutates && !waiting {
+        workspaces::service::set_active_run(tx, workspace.id, Some(id)).await?;
+    }
+    if !waiting {
+        let trace = ctx.traceparent.clone();
+        ending::enqueue(tx, deps.ids, TaskKind::RunPlan, workspace.business_unit_id, id, trace).await?;
+    }
+    let run = store::find(tx, None, id).await?.ok_or(RunError::NotFound("run"))?.run;
+    let details = json!({"command": run.command, "branch": run.branch, "waiting": waiting, "source": source});
+    audit::service::record(tx, &ending::entry(&run, ctx.actor.clone(), Action::RunTrigger, details)).await?;
+    Ok(run)
+}
+
+fn validate(new: &NewRun) -> Result<(), RunError> {
+    let invalid =
+        |field: &str, reason: &str| Err(RunError::Invalid { field: field.into(), reason: reason.into() });
+    if let Some(branch) = &new.branch {
+        workspaces::check_branch(branch)
+            .map_err(|reason| RunError::Invalid { field: "branch".into(), reason: reason.to_string() })?;
+    }
+    if new.message.as_ref().is_some_and(|message| message.chars().count() > MESSAGE_CHARS_MAX) {
+        return invalid("message", "at most 1,000 characters");
+    }
+    if new.auto_approve_skip_apply && !new.auto_approve_if_no_changes {
+        return invalid("auto_approve_skip_apply", "needs auto_approve_if_no_changes");
+    }
+    if new.variables.len() > VARIABLES_MAX {
+        return invalid("variables", "at most 200");
+    }
+    let mut keys = std::collections::BTreeSet::new();
+    for variable in &new.variables {
+        let field = format!("variables.{}", variable.key);
+        let mut characters = variable.key.chars();
+        let first_ok = characters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
+        if !first_ok || !characters.all(|c| c.is_ascii_alphanumeric() || c == '_') || variable.key.len() > 255
+        {
+            return invalid(
+                &field,
+                "a variable's name has letters, digits and underscores, and no digit first",
+            );
+        }
+        if variable.value.len() > VARIABLE_BYTES_MAX || variable.value.contains('\0') {
+            return invalid(&field, "a value has at most 64 KiB and no NUL");
+        }
+        if !keys.insert(&variable.key) {
+            return invalid(&field, "given twice");
+        }
+    }
+    Ok(())
+}
+
+fn place(run: RunId) -> Place {
+    Place { table: "runs", column: "variables_sealed", row: run.0 }
+}
+
+fn seal_variables(deps: &Deps, run: RunId, variables: &[RunVariable]) -> Result<Option<String>, RunError> {
+    if variables.is_empty() {
+        return Ok(None);
+    }
+    let text = serde_json::to_string(variables).expect("plain strings and booleans are JSON");
+    Ok(Some(deps.keys.seal(Domain::Variables, place(run), &text)?))
+}
+
+/// The run's own variables.
+pub(super) fn open_variables(deps: &Deps, run: &StoredRun) -> Result<Vec<RunVariable>, RunError> {
+    let Some(sealed) = &run.variables_sealed else { return Ok(Vec::new()) };
+    let text = deps.keys.open(Domain::Variables, place(run.run.id), sealed)?;
+    serde_json::from_str(&text)
+        .map_err(|_| RunError::Seal(crate::secrets::SealError::Unreadable("it is not a list of variables")))
+}
+
+/// One run.
+pub async fn get(deps: &Deps, ctx: &Ctx, id: RunId) -> Result<Run, RunError> {
+    ctx.require(Permission::Read)?;
+    let conn = deps.db.conn().await?;
+    let found = store::find(&conn, ctx.scope.unit(), id).await?;
+    Ok(found.ok_or(RunError::NotFound("run"))?.run)
+}
+
+/// Runs, newest first.
+pub async fn list(
+    deps: &Deps,
+    ctx: &Ctx,
+    filter: &RunFilter,
+    page: PageRequest,
+) -> Result<Page<Run>, RunError> {
+    ctx.require(Permission::Read)?;
+    let conn = deps.db.conn().await?;
+    let rows = store::list(&conn, ctx.scope.unit(), filter, page).await?;
+    Ok(Page::from_rows(rows, page.limit, |run| run.id.0))
+}
+
+/// The steps of a run, in order.
+pub async fn steps(deps: &Deps, ctx: &Ctx, id: RunId) -> Result<Vec<Step>, RunError> {
+    ctx.require(Permission::Read)?;
+    let conn = deps.db.conn().await?;
+    store::find(&conn, ctx.scope.unit(), id).await?.ok_or(RunError::NotFound("run"))?;
+    Ok(store::steps(&conn, id).await?)
+}
+
+/// Stops a run. Before its apply has begun it is over at once; a begun apply is asked to stop and ends as failed,
+/// with the reason `cancelled`, when Terraform has put down what it holds.
+pub async fn cancel(deps: &Deps, ctx: &Ctx, id: RunId, reason: Option<&str>) -> Result<Run, RunError> {
+    ctx.require(Permission::OperateRuns)?;
+    let mut conn = deps.db.conn().await?;
+    let tx = conn.begin().await?;
+    let peek = store::find(&tx, ctx.scope.unit(), id).await?.ok_or(RunError::NotFound("run"))?;
+    workspaces::service::lock(&tx, ctx.scope, peek.run.workspace_id).await?;
+    let run = store::lock(&tx, ctx.scope.unit(), id).await?.ok_or(RunError::NotFound("run"))?;
+    if run.run.completed_at.is_some() {
+        return Err(RunError::IllegalMove { from: run.run.status, to: RunStatus::Cancelled });
+    }
+    store::request_cancel(&tx, id, ctx.actor.user_id()).await?;
+    let held = tasks::service::cancel_subject(&tx, id.0).await?;
+    if run.apply_begun_at.is_some() {
+        let details = json!({"status": run.run.status, "asked_to_stop": true, "reason": reason});
+        audit::service::record(&tx, &ending::entry(&run.run, ctx.actor.clone(), Action::RunCancel, details))
+            .await?;
+    } else {
+        for lease in held {
+            // The executor learns of it at its next call, which is refused; the sweep stops it in any case.
+            match tasks::service::finish(&tx, lease, FinishedOutcome::Cancelled, None, None).await {
+                Ok(()) | Err(TaskError::LeaseLost) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let to = if run.run.status == RunStatus::Applying { RunStatus::Failed } else { RunStatus::Cancelled };
+        let ending = Ending {
+            to,
+            reason: Some(EndReason::Cancelled),
+            error: reason,
+            actor: ctx.actor.clone(),
+            action: Action::RunCancel,
+        };
+        ending::end(&tx, deps.ids, &run, &ending).await?;
+    }
+    tx.commit().await?;
+    deps.waker.wake(Duration::ZERO).await;
+    get(deps, ctx, id).await
+}
+
+/// A blocked workspace was released: the next waiting run may begin. Call it in the transaction that unblocked.
+pub async fn start_waiting(
+    tx: &Tx<'_>,
+    deps: &Deps,
+    workspace_id: crate::ids::WorkspaceId,
+) -> Result<(), RunError> {
+    let workspace = workspaces::service::lock(tx, Scope::All, workspace_id).await?;
+    if workspace.is_some_and(|workspace| workspace.active_run_id.is_none() && workspace.blocked.is_none()) {
+        ending::start_next_waiting(tx, deps.ids, workspace_id).await?;
+    }
+    Ok(())
+}

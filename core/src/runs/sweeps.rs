@@ -1,0 +1,64 @@
+//! What the reconciler does for runs. Each step is a claim of its own and safe at any parallelism.
+
+use std::time::Duration;
+
+use super::ending::{self, Ending};
+use super::{EndReason, RunError, RunStatus, logs, store};
+use crate::Deps;
+use crate::access::{Actor, Scope};
+use crate::audit::Action;
+use crate::workspaces;
+
+const BATCH: i64 = 200;
+
+/// Starts waiting runs whose workspace is free. There are some only after a crash or an unblock.
+pub async fn start_waiting(deps: &Deps) -> Result<usize, RunError> {
+    let free = store::free_workspaces_with_waiting(&deps.db.conn().await?, BATCH).await?;
+    let mut started = 0;
+    for workspace in free {
+        let mut conn = deps.db.conn().await?;
+        let tx = conn.begin().await?;
+        let now = workspaces::service::lock(&tx, Scope::All, workspace).await?;
+        if now.is_some_and(|now| now.active_run_id.is_none() && now.blocked.is_none()) {
+            started += usize::from(ending::start_next_waiting(&tx, deps.ids, workspace).await?.is_some());
+        }
+        tx.commit().await?;
+    }
+    if started > 0 {
+        deps.waker.wake(Duration::ZERO).await;
+    }
+    Ok(started)
+}
+
+/// Cancels runs whose plan nobody approved in time.
+pub async fn expire_plans(deps: &Deps) -> Result<usize, RunError> {
+    let due = store::expired_plans(&deps.db.conn().await?, BATCH).await?;
+    let mut expired = 0;
+    for (id, workspace) in due {
+        let mut conn = deps.db.conn().await?;
+        let tx = conn.begin().await?;
+        workspaces::service::lock(&tx, Scope::All, workspace).await?;
+        let run = store::lock(&tx, None, id).await?;
+        // Approved or rejected meanwhile: then it is not ours any more.
+        let Some(run) = run.filter(|run| run.run.status == RunStatus::AwaitingApproval && run.plan_expired)
+        else {
+            continue;
+        };
+        let ending = Ending {
+            to: RunStatus::Cancelled,
+            reason: Some(EndReason::Expired),
+            error: Some("nobody approved the plan in time"),
+            actor: Actor::System,
+            action: Action::RunExpire,
+        };
+        ending::end(&tx, deps.ids, &run, &ending).await?;
+        tx.commit().await?;
+        expired += 1;
+    }
+    Ok(expired)
+}
+
+/// Moves logs of ended runs into the object store.
+pub async fn compact_logs(deps: &Deps) -> Result<usize, RunError> {
+    logs::compact(deps, 50).await
+}

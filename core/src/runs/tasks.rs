@@ -1,0 +1,208 @@
+//! What the queued tasks of runs do: an attempt begins when its executor trades its ticket, and ends by a report or
+//! as a dead letter.
+
+use serde_json::json;
+
+use super::ending::{self, Ending};
+use super::store::{self, StoredRun};
+use super::{EndReason, RunError, RunStatus, StepPhase, rules};
+use crate::Deps;
+use crate::access::{Actor, Scope};
+use crate::audit::{self, Action, Entry};
+use crate::db::{Query, Tx};
+use crate::ids::{IdSource, RunId};
+use crate::protocol::{PinnedState, PlanReference, RunPhase, StepSpec, Variable};
+use crate::tasks::{ClaimedTask, TaskKind};
+use crate::workspaces::{self, Workspace};
+use crate::{protocol, tfstates};
+
+/// What an attempt works with: everything of the bundle that belongs to the run.
+pub struct Attempt {
+    /// The run's workspace.
+    pub workspace: Workspace,
+    /// What the run is for.
+    pub command: protocol::RunCommand,
+    /// What to clone.
+    pub source: protocol::Source,
+    /// The tool.
+    pub tool: protocol::Tool,
+    /// Variables in the clear.
+    pub variables: Vec<Variable>,
+    /// The phase's steps.
+    pub steps: Vec<StepSpec>,
+    /// The state that a plan reads.
+    pub state: Option<PinnedState>,
+    /// What an apply applies.
+    pub plan: Option<PlanReference>,
+}
+
+/// The phase that a kind of task does.
+pub fn phase_of(kind: TaskKind) -> Option<RunPhase> {
+    match kind {
+        TaskKind::RunPlan => Some(RunPhase::Plan),
+        TaskKind::RunApply => Some(RunPhase::Apply),
+        TaskKind::RepositoryDiscover | TaskKind::WorkspaceBranches | TaskKind::WorkspaceImport => None,
+    }
+}
+
+/// Begins an attempt: resets the phase's steps, moves a pending run to running, pins the state of a plan. Refuses a
+/// run that has ended or was cancelled.
+pub async fn begin_attempt(
+    tx: &Tx<'_>,
+    deps: &Deps,
+    id: RunId,
+    phase: RunPhase,
+    attempt: i32,
+) -> Result<Attempt, RunError> {
+    let run = store::lock(tx, None, id).await?.ok_or(RunError::NotFound("run"))?;
+    let fits = match phase {
+        RunPhase::Plan => {
+            matches!(run.run.status, RunStatus::Pending | RunStatus::Running | RunStatus::Planning)
+        }
+        RunPhase::Apply => run.run.status == RunStatus::Applying && run.apply_begun_at.is_none(),
+    };
+    if !fits || run.run.cancel_requested {
+        return Err(RunError::LeaseLost);
+    }
+    let workspace = workspaces::service::find(tx, Scope::All, run.run.workspace_id)
+        .await?
+        .ok_or(RunError::NotFound("workspace"))?;
+    let state = match phase {
+        RunPhase::Plan => pin_state(tx, &run).await?,
+        RunPhase::Apply => None,
+    };
+    if run.run.status == RunStatus::Pending {
+        store::advance(tx, id, RunStatus::Running).await?;
+    }
+    reset_steps(tx, id, step_phase(phase), attempt).await?;
+    Ok(Attempt {
+        command: run.run.command,
+        source: source(&workspace, &run),
+        tool: tool(&workspace, &run),
+        variables: variables(deps, &run)?,
+        steps: steps(phase, run.run.command.mutates()),
+        state,
+        plan: match phase {
+            RunPhase::Plan => None,
+            RunPhase::Apply => Some(PlanReference {
+                sha256: run.plan_sha256.ok_or(RunError::NotFound("plan"))?,
+                lock_file_sha256: run.lock_file_sha256,
+            }),
+        },
+        workspace,
+    })
+}
+
+/// The steps' word for a phase.
+pub(super) fn step_phase(phase: RunPhase) -> StepPhase {
+    match phase {
+        RunPhase::Plan => StepPhase::Plan,
+        RunPhase::Apply => StepPhase::Apply,
+    }
+}
+
+async fn pin_state(tx: &Tx<'_>, run: &StoredRun) -> Result<Option<PinnedState>, RunError> {
+    let head = tfstates::service::find_head(tx, run.run.workspace_id).await?;
+    let lineage = head.as_ref().map(|head| head.lineage.as_str());
+    let serial = head.as_ref().map(|head| head.serial);
+    store::set_base(tx, run.run.id, head.as_ref().map(|head| head.version_id), lineage, serial).await?;
+    Ok(head.map(|head| PinnedState {
+        version_id: head.version_id,
+        serial: head.serial,
+        lineage: head.lineage,
+        size_bytes: head.size_bytes,
+        sha256: head.sha256,
+    }))
+}
+
+const RESET_STEPS: &str = "
+    UPDATE run_steps
+    SET status = 'pending', attempt = $3, summary = NULL, log_bytes = 0, log_truncated = false, log_blob_id = NULL,
+        started_at = NULL, completed_at = NULL
+    WHERE run_id = $1 AND phase = $2";
+
+async fn reset_steps(query: &impl Query, run: RunId, phase: StepPhase, attempt: i32) -> Result<(), RunError> {
+    query.execute(RESET_STEPS, &[&run, &phase.as_str(), &attempt]).await?;
+    Ok(())
+}
+
+fn source(workspace: &Workspace, run: &StoredRun) -> protocol::Source {
+    protocol::Source {
+        repo_url: workspace.repo_url.clone(),
+        branch: run.run.branch.clone(),
+        commit: run.run.commit_sha.clone(),
+        working_dir: workspace.tf_working_dir.clone(),
+        credential: None,
+    }
+}
+
+fn tool(workspace: &Workspace, run: &StoredRun) -> protocol::Tool {
+    let pinned = run.run.tool_version.is_some();
+    protocol::Tool {
+        name: run.run.tool.clone().unwrap_or_else(|| workspace.tool.to_string()),
+        version: run.run.tool_version.clone().or_else(|| workspace.tool_version.clone()),
+        pinned,
+    }
+}
+
+fn variables(deps: &Deps, run: &StoredRun) -> Result<Vec<Variable>, RunError> {
+    let variables = super::service::open_variables(deps, run)?;
+    Ok(variables
+        .into_iter()
+        .map(|variable| Variable { key: variable.key, value: variable.value, is_secret: variable.is_secret })
+        .collect())
+}
+
+fn steps(phase: RunPhase, mutates: bool) -> Vec<StepSpec> {
+    let wanted = step_phase(phase);
+    rules::steps_of(mutates)
+        .into_iter()
+        .filter(|(_, phase, _)| *phase == wanted)
+        .map(|(position, _, name)| StepSpec { position, name: name.to_owned() })
+        .collect()
+}
+
+/// The task of a run spent its attempts or was lost: the run fails. If its apply had begun, nobody knows what was
+/// changed, so the workspace is blocked until a person has looked.
+pub async fn dead_lettered(
+    tx: &Tx<'_>,
+    ids: IdSource,
+    task: &ClaimedTask,
+    error: &str,
+) -> Result<(), RunError> {
+    let id = RunId(task.subject_id);
+    let Some(peek) = store::find(tx, None, id).await? else { return Ok(()) };
+    workspaces::service::lock(tx, Scope::All, peek.run.workspace_id).await?;
+    let Some(run) = store::lock(tx, None, id).await? else { return Ok(()) };
+    if run.run.completed_at.is_some() {
+        return Ok(());
+    }
+    if task.kind == TaskKind::RunApply && run.apply_begun_at.is_some() {
+        block(tx, &run, error).await?;
+    }
+    let ending = Ending {
+        to: RunStatus::Failed,
+        reason: Some(EndReason::Lost),
+        error: Some(error),
+        actor: Actor::System,
+        action: Action::RunEnd,
+    };
+    ending::end(tx, ids, &run, &ending).await
+}
+
+/// Blocks the workspace of a run whose apply ended without proof of what it left behind.
+pub(super) async fn block(tx: &Tx<'_>, run: &StoredRun, reason: &str) -> Result<(), RunError> {
+    workspaces::service::block(tx, run.run.workspace_id, run.run.id, reason).await?;
+    let entry = Entry {
+        business_unit_id: Some(run.run.business_unit_id),
+        actor: Actor::System,
+        action: Action::WorkspaceBlock,
+        resource_type: "workspace",
+        resource_id: run.run.workspace_id.to_string(),
+        workspace_id: Some(run.run.workspace_id),
+        run_id: Some(run.run.id),
+        details: json!({"reason": reason}),
+    };
+    audit::service::record(tx, &entry).await?;
+    Ok(())
+}
