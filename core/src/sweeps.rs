@@ -5,7 +5,7 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 use crate::ports::Launcher;
-use crate::{Deps, executors, runs, tasks};
+use crate::{Deps, audit, executors, idempotency, runs, sessions, tasks, tfstates};
 
 /// What became of one sweep.
 #[derive(Clone, Debug)]
@@ -30,6 +30,10 @@ pub async fn run_all(deps: &Deps, launcher: &dyn Launcher) -> Vec<SweepReport> {
         run("runs.waiting", runs::sweeps::start_waiting(deps)).await,
         run("runs.plan_expiry", runs::sweeps::expire_plans(deps)).await,
         run("runs.logs", runs::sweeps::compact_logs(deps)).await,
+        run("tfstates.uploads", tfstates::service::sweep_uploads(deps)).await,
+        run("audit.checkpoint", async { audit::service::checkpoint(deps).await.map(usize::from) }).await,
+        run("sessions.retention", async { sessions::service::forget(deps).await.map(rows) }).await,
+        run("idempotency.retention", async { idempotency::service::forget(deps).await.map(rows) }).await,
         run("tasks.counters", tasks::sweeps::repair_counters(deps)).await,
         run("tasks.retention", tasks::sweeps::forget_finished(deps)).await,
     ]
@@ -49,4 +53,8 @@ async fn run<E: std::error::Error>(
         Err(error) => tracing::error!(sweep.name = name, error, ?elapsed, "sweep failed"),
     }
     SweepReport { name, outcome, elapsed }
+}
+
+fn rows(count: u64) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX)
 }

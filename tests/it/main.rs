@@ -8,6 +8,7 @@ mod api;
 mod architecture;
 mod cli;
 mod emulator;
+mod executors;
 mod executor;
 mod queue;
 mod reconcile;

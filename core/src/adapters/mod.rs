@@ -2,8 +2,10 @@
 
 mod directory_store;
 mod git;
+mod local_launcher;
 mod wakers;
 
 pub use directory_store::{DirectoryStore, Grant, GrantError};
 pub use git::{Branches, FileList, Git, GitError, GitLogin};
+pub use local_launcher::LocalLauncher;
 pub use wakers::{InProcessWaker, NoWaker};

@@ -3,6 +3,7 @@
 //! Every slug has a page `docs/problems/<slug>.md`.
 
 mod identity;
+mod tfstates;
 mod tasks;
 mod workspaces;
 

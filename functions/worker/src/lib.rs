@@ -3,6 +3,7 @@
 //! It may not call an address that a tenant chose. The wake-up's content is ignored: what to do stands in the database.
 
 mod executors;
+pub mod launcher;
 mod short;
 
 use std::time::{Duration, Instant};

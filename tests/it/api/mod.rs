@@ -7,3 +7,4 @@ mod repositories;
 mod shell;
 mod smart_http;
 mod workspaces;
+mod runs;

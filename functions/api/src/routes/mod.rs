@@ -6,6 +6,8 @@ mod auth;
 mod business_units;
 mod health;
 mod runs;
+mod state_locks;
+mod state_versions;
 mod tasks;
 mod workspaces;
 
@@ -21,6 +23,8 @@ pub fn all() -> OpenApiRouter<Deps> {
         .merge(business_units::routes())
         .merge(health::routes())
         .merge(runs::routes())
+        .merge(state_locks::routes())
+        .merge(state_versions::routes())
         .merge(tasks::routes())
         .merge(workspaces::routes())
 }
