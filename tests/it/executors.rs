@@ -8,7 +8,9 @@ use plumbline_core::digest::Sha256Digest;
 use plumbline_core::executors::service::{prepare_launch, record_launched};
 use plumbline_core::limits::Limits;
 use plumbline_core::ports::LaunchRequest;
-use plumbline_core::protocol::{ArtifactKind, Bundle, PlanDone, TradeRequest, UploadAnswer, UploadBegin, VERSION};
+use plumbline_core::protocol::{
+    ArtifactKind, Bundle, PlanDone, TradeRequest, UploadAnswer, UploadBegin, VERSION,
+};
 use plumbline_core::tasks::{ClaimedTask, TaskClass};
 use serde_json::{Value, json};
 use tower::ServiceExt;
@@ -35,9 +37,10 @@ pub struct FakeExecutor<'p> {
 pub async fn claim_and_prepare(plane: &TestPlane) -> Option<(ClaimedTask, LaunchRequest)> {
     let deps = &plane.deps;
     let limits = Limits { launches_per_second: 1000.0, ..(*deps.limits).clone() };
-    let mut claimed = plumbline_core::tasks::service::claim(&deps.db, TaskClass::Executor, "test", 1, &limits)
-        .await
-        .expect("the claim works");
+    let mut claimed =
+        plumbline_core::tasks::service::claim(&deps.db, TaskClass::Executor, "test", 1, &limits)
+            .await
+            .expect("the claim works");
     let task = claimed.pop()?;
     let launch = prepare_launch(deps, &task, "local").await.expect("the launch is prepared");
     record_launched(deps, launch.executor_id, "test:1").await.expect("the launch is recorded");
@@ -111,8 +114,7 @@ impl<'p> FakeExecutor<'p> {
 
     /// Uploads and commits an artifact; the object store is written as a signed request would.
     pub async fn upload(&self, kind: ArtifactKind, bytes: &[u8]) -> StatusCode {
-        let begin =
-            UploadBegin { kind, size_bytes: bytes.len() as u64, sha256: Sha256Digest::of(bytes) };
+        let begin = UploadBegin { kind, size_bytes: bytes.len() as u64, sha256: Sha256Digest::of(bytes) };
         let (status, answer) =
             self.call(Method::POST, "artifacts", serde_json::to_value(begin).unwrap()).await;
         if status != StatusCode::OK {

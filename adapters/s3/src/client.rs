@@ -22,7 +22,10 @@ pub struct Keys {
 
 impl std::fmt::Debug for Keys {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Keys").field("endpoint", &self.endpoint).field("bucket", &self.bucket).finish_non_exhaustive()
+        f.debug_struct("Keys")
+            .field("endpoint", &self.endpoint)
+            .field("bucket", &self.bucket)
+            .finish_non_exhaustive()
     }
 }
 
@@ -45,8 +48,7 @@ pub(super) async fn from_environment() -> Client {
 
 /// A client for one endpoint.
 pub(super) fn with_keys(keys: &Keys) -> Client {
-    let credentials =
-        Credentials::new(&keys.access_key_id, &keys.secret_access_key, None, None, "plumbline");
+    let credentials = Credentials::new(&keys.access_key_id, &keys.secret_access_key, None, None, "plumbline");
     let config = Builder::new()
         .behavior_version(BehaviorVersion::latest())
         .http_client(http())

@@ -143,7 +143,12 @@ impl BlobStore for S3Store {
         }
     }
 
-    async fn presign_put(&self, key: &str, terms: &UploadTerms, age: Duration) -> Result<Presigned, BlobError> {
+    async fn presign_put(
+        &self,
+        key: &str,
+        terms: &UploadTerms,
+        age: Duration,
+    ) -> Result<Presigned, BlobError> {
         let size = i64::try_from(terms.size_bytes).unwrap_or(i64::MAX);
         let checksum = client::base64(&terms.sha256.0);
         let signed = self

@@ -3,8 +3,8 @@
 //! Every slug has a page `docs/problems/<slug>.md`.
 
 mod identity;
-mod tfstates;
 mod tasks;
+mod tfstates;
 mod workspaces;
 
 use axum::http::{HeaderValue, StatusCode, header};

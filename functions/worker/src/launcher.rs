@@ -22,11 +22,15 @@ pub async fn from_environment() -> anyhow::Result<Box<dyn Launcher>> {
 
 fn local() -> anyhow::Result<LocalLauncher> {
     let path = |name: &str| {
-        std::env::var(name).map(PathBuf::from).with_context(|| format!("PLUMBLINE_LAUNCHER=local needs {name}"))
+        std::env::var(name)
+            .map(PathBuf::from)
+            .with_context(|| format!("PLUMBLINE_LAUNCHER=local needs {name}"))
     };
-    let handed_on = HANDED_ON
-        .iter()
-        .filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)))
-        .collect();
-    Ok(LocalLauncher::new(path("PLUMBLINE_EXECUTOR_PROGRAM")?, path("PLUMBLINE_EXECUTOR_DIRECTORY")?, handed_on))
+    let handed_on =
+        HANDED_ON.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?))).collect();
+    Ok(LocalLauncher::new(
+        path("PLUMBLINE_EXECUTOR_PROGRAM")?,
+        path("PLUMBLINE_EXECUTOR_DIRECTORY")?,
+        handed_on,
+    ))
 }

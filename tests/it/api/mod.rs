@@ -4,7 +4,7 @@ mod audit;
 mod auth;
 mod business_units;
 mod repositories;
+mod runs;
 mod shell;
 mod smart_http;
 mod workspaces;
-mod runs;

@@ -318,10 +318,8 @@ async fn a_ticket_is_good_for_one_nonce_and_a_second_ends_the_attempt() {
     assert_eq!(trade(&world.plane, ticket, &nonce(2)).await.0, StatusCode::CONFLICT);
     assert_eq!(executor.heartbeat().await.0, StatusCode::CONFLICT, "the attempt is over");
     let conn = world.plane.db().conn().await.unwrap();
-    let alarms = conn
-        .query("SELECT 1 FROM audit_entries WHERE action = 'executor.ticket_reused'", &[])
-        .await
-        .unwrap();
+    let alarms =
+        conn.query("SELECT 1 FROM audit_entries WHERE action = 'executor.ticket_reused'", &[]).await.unwrap();
     assert_eq!(alarms.len(), 1);
     assert_eq!(trade(&world.plane, "made up", &nonce(1)).await.0, StatusCode::GONE);
     assert_eq!(world.status(&id).await, "running", "the run goes on with another attempt");
@@ -336,7 +334,10 @@ async fn an_empty_plan_is_applied_without_an_executor_only_if_asked_and_provably
     FakeExecutor::start(&world.plane).await.plan(NO_CHANGES).await;
     let id = run["id"].as_str().unwrap();
     let done = world.run(id).await;
-    assert_eq!((done["status"].as_str(), done["status_reason"].as_str()), (Some("applied"), Some("no_changes")));
+    assert_eq!(
+        (done["status"].as_str(), done["status_reason"].as_str()),
+        (Some("applied"), Some("no_changes"))
+    );
     assert_eq!(
         world.audit_actions(id).await,
         ["run.trigger", "run.planned", "run.auto_approve", "run.apply_skipped"]
@@ -400,14 +401,22 @@ async fn a_log_grows_by_offsets_and_reads_the_same_once_it_is_moved() {
     let executor = FakeExecutor::start(&world.plane).await;
     let (_, answer) = executor.log(1, 0, "grün".as_bytes()).await;
     assert_eq!(answer["next_offset"], 5);
-    assert_eq!(executor.log(1, 0, "grün".as_bytes()).await.1["next_offset"], 5, "a repeated chunk counts once");
+    assert_eq!(
+        executor.log(1, 0, "grün".as_bytes()).await.1["next_offset"],
+        5,
+        "a repeated chunk counts once"
+    );
     let (status, gap) = executor.log(1, 9, b"x").await;
     assert_eq!((status, gap["next_offset"].as_i64()), (StatusCode::CONFLICT, Some(5)));
     executor.log(1, 5, b" and more").await;
 
     let path = |offset: i64, limit: i64| format!("runs/{id}/logs?position=1&offset={offset}&limit={limit}");
     let (_, page) = world.get(&path(0, 3)).await;
-    assert_eq!((page["text"].as_str(), page["next_offset"].as_i64()), (Some("gr"), Some(2)), "no half characters");
+    assert_eq!(
+        (page["text"].as_str(), page["next_offset"].as_i64()),
+        (Some("gr"), Some(2)),
+        "no half characters"
+    );
     let (_, page) = world.get(&path(2, 100)).await;
     assert_eq!((page["text"].as_str(), page["complete"].as_bool()), (Some("ün and more"), Some(false)));
 
@@ -443,10 +452,8 @@ async fn an_old_plan_cannot_be_approved_and_is_swept() {
 async fn a_lost_apply_blocks_its_workspace_until_a_person_has_looked() {
     let world = World::new().await;
     let (id, executor) = world.applying().await;
-    let lease = plumbline_core::tasks::Lease {
-        task_id: executor.bundle.task_id,
-        token: executor.launch.lease_token,
-    };
+    let lease =
+        plumbline_core::tasks::Lease { task_id: executor.bundle.task_id, token: executor.launch.lease_token };
     let deps = &world.plane.deps;
     deps.db
         .transaction(async |tx| -> anyhow::Result<()> {
@@ -505,8 +512,11 @@ async fn a_viewer_reads_and_an_operator_acts() {
     let world = World::new().await;
     let id = world.planned().await;
     let viewer = world.plane.user(Role::Viewer).await;
-    for (path, expected) in [("", StatusCode::OK), ("/plan", StatusCode::OK), ("/logs?position=1", StatusCode::FORBIDDEN)] {
-        let answer = world.plane.call(Method::GET, &format!("/api/v1/runs/{id}{path}"), Some(&viewer), None).await;
+    for (path, expected) in
+        [("", StatusCode::OK), ("/plan", StatusCode::OK), ("/logs?position=1", StatusCode::FORBIDDEN)]
+    {
+        let answer =
+            world.plane.call(Method::GET, &format!("/api/v1/runs/{id}{path}"), Some(&viewer), None).await;
         assert_eq!(answer.0, expected, "{path}");
     }
     let body = json!({"workspace_id": world.workspace, "command": "plan"});
@@ -566,8 +576,11 @@ async fn the_same_idempotency_key_triggers_one_run() {
         )
     };
     let answers = futures::future::join_all((0..8).map(|_| send())).await;
-    let ids: std::collections::BTreeSet<_> =
-        answers.iter().filter(|answer| answer.0 == StatusCode::CREATED).map(|answer| answer.2["id"].to_string()).collect();
+    let ids: std::collections::BTreeSet<_> = answers
+        .iter()
+        .filter(|answer| answer.0 == StatusCode::CREATED)
+        .map(|answer| answer.2["id"].to_string())
+        .collect();
     assert_eq!(ids.len(), 1, "{:?}", answers.iter().map(|answer| answer.0).collect::<Vec<_>>());
     assert_eq!(send().await.2["id"].to_string(), *ids.first().unwrap());
     let (_, runs) = world.get("runs").await;
@@ -581,7 +594,10 @@ async fn a_finished_plan_can_be_promoted_to_an_apply() {
     FakeExecutor::start(&world.plane).await.plan(ADDS_ONE).await;
     let (status, promoted) = world.post(&format!("runs/{id}/promote"), json!({})).await;
     assert_eq!(status, StatusCode::CREATED, "{promoted}");
-    assert_eq!((promoted["command"].as_str(), promoted["trigger_source"].as_str()), (Some("apply"), Some("promotion")));
+    assert_eq!(
+        (promoted["command"].as_str(), promoted["trigger_source"].as_str()),
+        (Some("apply"), Some("promotion"))
+    );
     let waiting = promoted["id"].as_str().unwrap();
     assert_eq!(world.post(&format!("runs/{waiting}/promote"), json!({})).await.0, StatusCode::CONFLICT);
 }
@@ -598,7 +614,9 @@ async fn lists_are_filtered_and_paged_without_gaps() {
     let mut path = "runs?limit=2&status=pending&command=plan".to_owned();
     loop {
         let (_, page) = world.get(&path).await;
-        seen.extend(page["items"].as_array().unwrap().iter().map(|run| run["id"].as_str().unwrap().to_owned()));
+        seen.extend(
+            page["items"].as_array().unwrap().iter().map(|run| run["id"].as_str().unwrap().to_owned()),
+        );
         let Some(cursor) = page["next_cursor"].as_str() else { break };
         path = format!("runs?limit=2&status=pending&command=plan&cursor={cursor}");
     }

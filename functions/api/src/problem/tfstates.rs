@@ -16,7 +16,8 @@ impl From<StateError> for Problem {
             StateError::Access(error) => error.into(),
             StateError::RunsOnly | StateError::PlanMayNotWrite | StateError::NotForExecutors => forbidden(),
             StateError::Locked { holder } => {
-                Self::new(StatusCode::LOCKED, "state-locked", "The state is locked", detail).with("holder", holder)
+                Self::new(StatusCode::LOCKED, "state-locked", "The state is locked", detail)
+                    .with("holder", holder)
             }
             StateError::NotTheHolder(_) => conflict("not-the-holder", "Another lock is held"),
             StateError::HolderMayLive => conflict("holder-may-live", "The lock's holder may still act"),
@@ -33,18 +34,20 @@ impl From<StateError> for Problem {
                     .with("max_bytes", max_bytes as u64)
             }
             StateError::Refused(_) => conflict("state-refused", "The state was refused"),
-            StateError::Quarantined { id, .. } => {
-                conflict("state-quarantined", "The state is in quarantine").with("quarantined_state_id", id.to_string())
-            }
+            StateError::Quarantined { id, .. } => conflict("state-quarantined", "The state is in quarantine")
+                .with("quarantined_state_id", id.to_string()),
             StateError::AlreadyResolved(_) | StateError::AlreadyCurrent => {
                 conflict("already-done", "There is nothing to do")
             }
             StateError::Opaque => conflict("state-opaque", "The state is encrypted by its client"),
             StateError::HeadMoved => conflict("head-moved", "The state has changed meanwhile"),
             StateError::NeverPurged => conflict("never-purged", "States are never purged"),
-            StateError::BodyMissing(_) => {
-                Self::new(StatusCode::FAILED_DEPENDENCY, "store-missing", "The object store lost a state", detail)
-            }
+            StateError::BodyMissing(_) => Self::new(
+                StatusCode::FAILED_DEPENDENCY,
+                "store-missing",
+                "The object store lost a state",
+                detail,
+            ),
             StateError::Store(error) => error.into(),
             StateError::Db(error) => error.into(),
         }

@@ -9,7 +9,6 @@ use plumbline_core::tfstates::LockView;
 use plumbline_core::tfstates::service::{self, StateActor};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
-use uuid::Uuid;
 
 use crate::body::Path;
 use crate::caller::Caller;

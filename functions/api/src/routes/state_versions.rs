@@ -76,7 +76,9 @@ async fn download(
 ) -> Result<Response, Problem> {
     Ok(match service::download(&deps, &ctx, id).await? {
         StateBody::Empty => StatusCode::NO_CONTENT.into_response(),
-        StateBody::Inline { bytes, .. } => ([(header::CONTENT_TYPE, "application/json")], bytes).into_response(),
+        StateBody::Inline { bytes, .. } => {
+            ([(header::CONTENT_TYPE, "application/json")], bytes).into_response()
+        }
         StateBody::Elsewhere(there) => {
             (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, there.url)]).into_response()
         }
