@@ -484,6 +484,10 @@ CREATE TABLE tfstates (
     head_version_id uuid,
     head_serial bigint,
     head_lineage text,
+    head_key text,
+    head_size_bytes bigint,
+    head_md5 bytea,
+    head_sha256 bytea,
     generation bigint DEFAULT 0 NOT NULL,
     lock_id text,
     lock_info text,
@@ -494,6 +498,7 @@ CREATE TABLE tfstates (
     last_lock_id text,
     last_lock_generation bigint,
     accept_next_lineage boolean DEFAULT false NOT NULL,
+    CONSTRAINT tfstates_head CHECK ((num_nonnulls(head_version_id, head_serial, head_lineage, head_key, head_size_bytes, head_md5, head_sha256) = ANY (ARRAY[0, 7]))),
     CONSTRAINT tfstates_lock CHECK (((lock_id IS NULL) = (lock_info IS NULL))),
     CONSTRAINT tfstates_pkey PRIMARY KEY (workspace_id),
     CONSTRAINT tfstates_unit UNIQUE (business_unit_id, workspace_id),
@@ -597,7 +602,7 @@ CREATE INDEX idempotency_keys_expiry ON public.idempotency_keys USING btree (exp
 
 CREATE INDEX memberships_unit ON public.memberships USING btree (business_unit_id);
 
-CREATE INDEX quarantined_states_open ON public.quarantined_states USING btree (workspace_id, id) WHERE (resolved_at IS NULL);
+CREATE INDEX quarantined_states_of_workspace ON public.quarantined_states USING btree (workspace_id, id DESC);
 
 CREATE INDEX runs_by_status ON public.runs USING btree (business_unit_id, status, id DESC);
 
@@ -610,6 +615,8 @@ CREATE INDEX runs_unapproved ON public.runs USING btree (plan_expires_at) WHERE 
 CREATE INDEX runs_waiting_for_workspace ON public.runs USING btree (workspace_id, id) WHERE waiting;
 
 CREATE INDEX sessions_user ON public.sessions USING btree (user_id);
+
+CREATE INDEX state_uploads_expired ON public.state_uploads USING btree (url_expires_at) WHERE (status = 'pending'::text);
 
 CREATE INDEX state_uploads_pending ON public.state_uploads USING btree (workspace_id) WHERE (status = 'pending'::text);
 

@@ -25,7 +25,8 @@ pub struct TestPlane {
     /// The database's URL.
     pub database_url: String,
     offset: std::sync::Mutex<Duration>,
-    directory: tempfile::TempDir,
+    /// Holds the objects; goes with the plane.
+    _directory: tempfile::TempDir,
     admin: tokio::sync::OnceCell<String>,
 }
 
@@ -68,7 +69,7 @@ impl TestPlane {
             deps,
             database_url: database.url.clone(),
             offset: std::sync::Mutex::default(),
-            directory,
+            _directory: directory,
             admin: tokio::sync::OnceCell::new(),
         }
     }
@@ -76,11 +77,6 @@ impl TestPlane {
     /// The database.
     pub fn db(&self) -> &Db {
         &self.deps.db
-    }
-
-    /// A scratch directory that goes with the plane.
-    pub fn directory(&self) -> &std::path::Path {
-        self.directory.path()
     }
 
     /// Moves the clock that decides, forward, for every process on this database.
@@ -103,7 +99,7 @@ impl TestPlane {
             deps,
             database_url: url,
             offset: std::sync::Mutex::default(),
-            directory: tempfile::tempdir().expect("a scratch directory"),
+            _directory: tempfile::tempdir().expect("a scratch directory"),
             admin: tokio::sync::OnceCell::new(),
         }
     }

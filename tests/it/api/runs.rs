@@ -39,7 +39,7 @@ impl World {
     }
 
     async fn get(&self, path: &str) -> (StatusCode, Value) {
-        let answer = self.plane.call(Method::GET, &format!("/api/v1/{path}"), Some(&self.token), None).await;
+        let answer = self.plane.call("GET", &format!("/api/v1/{path}"), self.token.as_str(), None).await;
         (answer.0, answer.2)
     }
 
@@ -117,7 +117,10 @@ impl World {
         .await
         .unwrap();
         conn.execute(
-            "UPDATE tfstates SET head_version_id = $2, head_serial = $3, head_lineage = 'l' WHERE workspace_id = $1",
+            "UPDATE tfstates
+             SET head_version_id = v.id, head_serial = v.serial, head_lineage = v.lineage, head_key = v.key,
+                 head_size_bytes = v.size_bytes, head_md5 = v.md5, head_sha256 = v.sha256
+             FROM state_versions v WHERE tfstates.workspace_id = $1 AND v.id = $2 AND v.serial = $3",
             &[&workspace, &version, &serial],
         )
         .await
@@ -126,7 +129,7 @@ impl World {
 }
 
 async fn post(plane: &TestPlane, token: &str, path: &str, body: Value) -> (StatusCode, Value) {
-    let answer = plane.call(Method::POST, path, Some(token), Some(body)).await;
+    let answer = plane.call("POST", path, token, body).await;
     (answer.0, answer.2)
 }
 
@@ -485,7 +488,8 @@ async fn a_lost_apply_blocks_its_workspace_until_a_person_has_looked() {
 async fn a_run_of_another_unit_does_not_exist() {
     let world = World::new().await;
     let id = world.planned().await;
-    let stranger = world.plane.user_of("other-unit", Role::Admin).await;
+    let other = world.plane.unit("other-unit").await;
+    let stranger = world.plane.member(other, Role::Admin).await;
     for (method, path) in [
         (Method::GET, format!("runs/{id}")),
         (Method::GET, format!("runs/{id}/steps")),
@@ -498,12 +502,13 @@ async fn a_run_of_another_unit_does_not_exist() {
         (Method::POST, format!("approvals/{id}/reject")),
     ] {
         let body = (method == Method::POST).then(|| json!({}));
-        let answer = world.plane.call(method, &format!("/api/v1/{path}"), Some(&stranger), body).await;
+        let answer =
+            world.plane.call(method.as_str(), &format!("/api/v1/{path}"), stranger.as_str(), body).await;
         assert_eq!(answer.0, StatusCode::NOT_FOUND, "{path}: {}", answer.2);
     }
     let body = json!({"workspace_id": world.workspace, "command": "plan"});
     assert_eq!(post(&world.plane, &stranger, "/api/v1/runs", body).await.0, StatusCode::NOT_FOUND);
-    let answer = world.plane.call(Method::GET, "/api/v1/runs", Some(&stranger), None).await;
+    let answer = world.plane.call("GET", "/api/v1/runs", stranger.as_str(), None).await;
     assert_eq!(answer.2["items"], json!([]));
 }
 
@@ -516,7 +521,7 @@ async fn a_viewer_reads_and_an_operator_acts() {
         [("", StatusCode::OK), ("/plan", StatusCode::OK), ("/logs?position=1", StatusCode::FORBIDDEN)]
     {
         let answer =
-            world.plane.call(Method::GET, &format!("/api/v1/runs/{id}{path}"), Some(&viewer), None).await;
+            world.plane.call("GET", &format!("/api/v1/runs/{id}{path}"), viewer.as_str(), None).await;
         assert_eq!(answer.0, expected, "{path}");
     }
     let body = json!({"workspace_id": world.workspace, "command": "plan"});
@@ -568,10 +573,10 @@ async fn the_same_idempotency_key_triggers_one_run() {
     let body = json!({"workspace_id": world.workspace, "command": "plan"});
     let send = || {
         world.plane.call_with(
-            Method::POST,
+            "POST",
             "/api/v1/runs",
-            Some(&world.token),
-            Some(body.clone()),
+            world.token.as_str(),
+            body.clone(),
             &[("idempotency-key", "k1")],
         )
     };
