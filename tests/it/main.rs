@@ -9,6 +9,7 @@ mod architecture;
 mod cli;
 mod emulator;
 mod executor;
+mod executors;
 mod queue;
 mod reconcile;
 mod store;

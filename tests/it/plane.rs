@@ -25,7 +25,8 @@ pub struct TestPlane {
     /// The database's URL.
     pub database_url: String,
     offset: std::sync::Mutex<Duration>,
-    directory: tempfile::TempDir,
+    /// Holds the objects; goes with the plane.
+    _directory: tempfile::TempDir,
     admin: tokio::sync::OnceCell<String>,
 }
 
@@ -44,24 +45,31 @@ impl TestPlane {
 
     /// A fresh plane with the given limits and pool size.
     pub async fn start_with(limits: Limits, pool_size: usize) -> Self {
+        Self::start_as(limits, pool_size, PgMode::Direct).await
+    }
+
+    /// A fresh plane whose statements are sent in the given mode.
+    pub async fn start_as(limits: Limits, pool_size: usize, mode: PgMode) -> Self {
         let database = TestDatabase::create(&cluster_url()).await.expect("a database for this test");
         let directory = tempfile::tempdir().expect("a scratch directory");
         let keys = Keyring::from_root(ROOT_KEY).expect("the key is long enough");
         let blobs_key = *keys.key(Domain::Blobs).expect("derived");
         let deps = Deps {
-            db: database.pool(pool_size, PgMode::Direct).expect("a pool"),
+            db: database.pool(pool_size, mode).expect("a pool"),
             blobs: Arc::new(DirectoryStore::new(directory.path(), "http://127.0.0.1:9/blobs", blobs_key)),
             waker: Arc::new(NoWaker),
             ids: IdSource,
             keys: Arc::new(keys),
             limits: Arc::new(limits),
             public_url: "http://127.0.0.1:9".into(),
+            local_repos_root: None,
+            allow_private_addresses: false,
         };
         Self {
             deps,
             database_url: database.url.clone(),
             offset: std::sync::Mutex::default(),
-            directory,
+            _directory: directory,
             admin: tokio::sync::OnceCell::new(),
         }
     }
@@ -69,11 +77,6 @@ impl TestPlane {
     /// The database.
     pub fn db(&self) -> &Db {
         &self.deps.db
-    }
-
-    /// A scratch directory that goes with the plane.
-    pub fn directory(&self) -> &std::path::Path {
-        self.directory.path()
     }
 
     /// Moves the clock that decides, forward, for every process on this database.
@@ -96,7 +99,7 @@ impl TestPlane {
             deps,
             database_url: url,
             offset: std::sync::Mutex::default(),
-            directory: tempfile::tempdir().expect("a scratch directory"),
+            _directory: tempfile::tempdir().expect("a scratch directory"),
             admin: tokio::sync::OnceCell::new(),
         }
     }

@@ -8,6 +8,7 @@
 pub mod lifecycle;
 mod model;
 mod plan;
+pub mod redaction;
 mod rules;
 
 #[cfg(feature = "store")]

@@ -96,10 +96,9 @@ impl Resource {
         address.push_str(&self.kind);
         address.push('.');
         address.push_str(&self.name);
-        match instance.get("index_key") {
-            // Terraform writes keys of `for_each` as quoted strings: JSON's quoting is the same for what it allows.
-            Some(key @ (Value::String(_) | Value::Number(_))) => address.push_str(&format!("[{key}]")),
-            _ => {}
+        // Terraform writes keys of `for_each` as quoted strings: JSON's quoting is the same for what it allows.
+        if let Some(key @ (Value::String(_) | Value::Number(_))) = instance.get("index_key") {
+            address.push_str(&format!("[{key}]"));
         }
         address
     }

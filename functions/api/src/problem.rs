@@ -3,7 +3,9 @@
 //! Every slug has a page `docs/problems/<slug>.md`.
 
 mod identity;
+mod tasks;
 mod tfstates;
+mod workspaces;
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};

@@ -94,6 +94,8 @@ pub async fn deps_from(environment: &Environment) -> anyhow::Result<Deps> {
         keys: Arc::new(keys),
         limits: Arc::new(limits::limits(environment)?),
         public_url: public_url.into(),
+        local_repos_root: environment.find("PLUMBLINE_LOCAL_REPOS_ROOT").map(Into::into),
+        allow_private_addresses: allow_private_addresses(environment)?,
     })
 }
 
@@ -109,6 +111,16 @@ pub fn launcher_url() -> anyhow::Result<String> {
         Some(url) => url.trim_end_matches('/').to_owned(),
         None => public_url(&environment)?,
     })
+}
+
+/// Only an emulator sets this: on AWS a private address is ours, or a neighbour's.
+fn allow_private_addresses(environment: &Environment) -> Result<bool, SettingError> {
+    let name = "PLUMBLINE_ALLOW_PRIVATE_ADDRESSES";
+    match environment.find(name) {
+        None | Some("false") => Ok(false),
+        Some("true") => Ok(true),
+        Some(_) => Err(SettingError::wrong(name, "must be true or false")),
+    }
 }
 
 fn public_url(environment: &Environment) -> Result<String, SettingError> {

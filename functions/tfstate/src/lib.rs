@@ -1,29 +1,48 @@
-//! Terraform's HTTP backend: `/api/v1/state/{workspace_id}` and its twin `…/lock` for gateways that know neither LOCK
-//! nor UNLOCK.
+//! Terraform's HTTP backend under `/api/v1/state/{workspace_id}`.
 //!
-//! | request | does |
-//! |---|---|
-//! | `GET` | the newest state; 204 if there is none; 307 to the object store if it is large |
-//! | `POST`, `PUT` | write; `?ID=` names the lock |
-//! | `LOCK`, `POST …/lock` | lock; 423 with the holder's lock info as the whole body |
-//! | `UNLOCK`, `DELETE …/lock` | unlock; with an empty body it takes the lock away, as `terraform force-unlock` asks |
-//! | `DELETE` | refused: every version is kept |
-//!
-//! Never 301, 302 or 303: a client then repeats a write as a GET, takes the 200 for success and loses the state. So odd
-//! paths (slashes doubled or at the end) are served, not redirected. A refusal is 4xx: clients repeat a 5xx and drop
-//! its reason. It writes nothing but the state's tables and the audit log.
+//! It may not write outside its tables but for named SQL functions. Nothing here ever answers 301, 302 or 303: a client
+//! that follows one of those on a write loses the state silently. Business refusals are 4xx, because clients repeat a
+//! 5xx and then hide the reason.
 
-mod answers;
-mod request;
-mod routes;
+mod caller;
+mod protocol;
 
 use axum::Router;
-use axum::routing::any;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use plumbline_api::problem::Problem;
 use plumbline_core::Deps;
+use plumbline_core::ids::WorkspaceId;
+use plumbline_core::tfstates::service::StateActor;
 
-/// Every route of this function.
+pub use protocol::{Call, answer, call_of};
+
+/// Every route of this function. Paths are matched by hand: extra slashes must not lead to a redirect.
 pub fn router(deps: Deps) -> Router {
-    // One route for everything: methods that axum has no filter for, and paths that must not be redirected.
-    let router = Router::new().route("/", any(routes::handle)).route("/{*path}", any(routes::handle));
-    plumbline_api::layers::wrap(router.with_state(deps))
+    plumbline_api::layers::wrap(Router::new().fallback(handle).with_state(deps))
+}
+
+async fn handle(State(deps): State<Deps>, request: Request<Body>) -> Response {
+    match respond(&deps, request).await {
+        Ok(response) => response,
+        Err(problem) => problem.into_response(),
+    }
+}
+
+async fn respond(deps: &Deps, request: Request<Body>) -> Result<Response, Problem> {
+    let ctx = caller::authenticate(deps, request.headers()).await?;
+    let (workspace, on_lock) = target(request.uri().path()).ok_or_else(|| Problem::not_found("workspace"))?;
+    let call = call_of(request.method(), on_lock)?;
+    answer(deps, &StateActor::Person(&ctx), workspace, call, request).await
+}
+
+/// The workspace that a path names, and whether it is about its lock.
+fn target(path: &str) -> Option<(WorkspaceId, bool)> {
+    let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
+    match segments[..] {
+        ["api", "v1", "state", id] => Some((id.parse().ok()?, false)),
+        ["api", "v1", "state", id, "lock"] => Some((id.parse().ok()?, true)),
+        _ => None,
+    }
 }

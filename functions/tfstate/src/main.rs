@@ -1,13 +1,8 @@
-//! The Lambda of Terraform's state backend.
-
-use anyhow::Context as _;
+//! The Lambda `tfstate`.
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     plumbline_runtime::init_logs();
     let deps = plumbline_runtime::deps_from_environment().await?;
-    lambda_http::run(plumbline_tfstate::router(deps))
-        .await
-        .map_err(anyhow::Error::from_boxed)
-        .context("the Lambda runtime ended")
+    lambda_http::run(plumbline_tfstate::router(deps)).await.map_err(|error| anyhow::anyhow!(error))
 }

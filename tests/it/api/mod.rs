@@ -3,4 +3,8 @@
 mod audit;
 mod auth;
 mod business_units;
+mod repositories;
+mod runs;
 mod shell;
+mod smart_http;
+mod workspaces;

@@ -27,6 +27,8 @@ impl TestPlane {
         let path = request.uri().path();
         let router: Router = if path.starts_with("/executor/") {
             plumbline_callback::router(self.deps.clone())
+        } else if path.starts_with("/api/v1/state/") {
+            plumbline_tfstate::router(self.deps.clone())
         } else {
             plumbline_api::router(self.deps.clone())
         };

@@ -3,4 +3,6 @@
 mod audit;
 mod grants;
 mod idempotency;
+mod schema;
 mod sessions;
+mod workspaces;

@@ -78,18 +78,15 @@ impl StateRow {
         let word: &str = row.get("state_writes");
         let state_writes =
             StateWrites::parse(word).ok_or_else(|| DbError::Row(["unknown state_writes ", word].concat()))?;
-        let lock = match row.get::<_, Option<String>>("lock_id") {
-            Some(id) => Some(LockRow {
-                id,
-                info: row.get("lock_info"),
-                run_id: row.get("lock_run_id"),
-                executor_id: row.get("lock_executor_id"),
-                user_id: row.get("lock_user_id"),
-                locked_at: row.get("locked_at"),
-                age_seconds: row.get("lock_age_seconds"),
-            }),
-            None => None,
-        };
+        let lock = row.get::<_, Option<String>>("lock_id").map(|id| LockRow {
+            id,
+            info: row.get("lock_info"),
+            run_id: row.get("lock_run_id"),
+            executor_id: row.get("lock_executor_id"),
+            user_id: row.get("lock_user_id"),
+            locked_at: row.get("locked_at"),
+            age_seconds: row.get("lock_age_seconds"),
+        });
         Ok(Self {
             workspace_id: row.get("workspace_id"),
             business_unit_id: row.get("business_unit_id"),

@@ -113,7 +113,7 @@ impl From<IdempotencyError> for Problem {
 }
 
 /// Errors are written as clauses; a detail is a sentence.
-pub(super) fn sentence(clause: &str) -> String {
+fn sentence(clause: &str) -> String {
     let mut letters = clause.chars();
     letters.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
 }

@@ -6,6 +6,10 @@ mod auth;
 mod business_units;
 mod health;
 mod runs;
+mod state_locks;
+mod state_versions;
+mod tasks;
+mod workspaces;
 
 use plumbline_core::Deps;
 use utoipa_axum::router::OpenApiRouter;
@@ -19,4 +23,8 @@ pub fn all() -> OpenApiRouter<Deps> {
         .merge(business_units::routes())
         .merge(health::routes())
         .merge(runs::routes())
+        .merge(state_locks::routes())
+        .merge(state_versions::routes())
+        .merge(tasks::routes())
+        .merge(workspaces::routes())
 }

@@ -1,0 +1,155 @@
+//! The apply phase: applies exactly the approved plan, with the state written through `callback`.
+
+use plumbline_core::protocol::{ApplyBegun, ApplyDone, ArtifactKind, TouchedResource};
+use reqwest::Method;
+use serde_json::Value;
+
+use crate::apply_log::ApplyLog;
+use crate::child::Output;
+use crate::error::StepError;
+use crate::logs::Log;
+use crate::session::Session;
+use crate::state_delivery::Delivery;
+use crate::state_proxy::{Backing, StateProxy};
+use crate::terraform::{self, LOCK_FILE, Terraform};
+use crate::uploads::{download, upload};
+
+const PLAN_NAME: &str = "tfplan";
+
+/// Runs all steps and reports the apply. What was touched is left in `touched`, also when it fails.
+pub(crate) async fn run(session: &Session, touched: &mut Vec<TouchedResource>) -> Result<(), StepError> {
+    let delivery = Delivery::start(session.callback.clone(), &session.layout.ours);
+    let backing = Backing::Live(session.callback.clone(), delivery);
+    let proxy = StateProxy::start(backing, session.layout.ours.clone()).await?;
+    let terraform = session
+        .step("Prepare Apply", async |log, report| {
+            proxy.log_to(log);
+            let (terraform, commit) = prepare(session, &proxy, log).await?;
+            report.commit = Some(commit);
+            report.tool_version = Some(terraform.version());
+            Ok(terraform)
+        })
+        .await?;
+    let summary = session
+        .step("Terraform Apply", async |log, report| {
+            proxy.log_to(log);
+            let summary = apply(session, &terraform, &proxy, log, touched).await?;
+            report.summary.clone_from(&summary);
+            Ok(summary)
+        })
+        .await?;
+    session
+        .step("Terraform Output", async |log, _| {
+            proxy.log_to(log);
+            outputs(session, &terraform, &proxy, log).await
+        })
+        .await?;
+    session.callback.tell(Method::POST, "apply/complete", &ApplyDone { summary }).await
+}
+
+async fn prepare<'a>(
+    session: &'a Session,
+    proxy: &StateProxy,
+    log: &Log,
+) -> Result<(Terraform<'a>, String), StepError> {
+    let reference = session
+        .bundle
+        .plan
+        .as_ref()
+        .ok_or_else(|| StepError::Permanent("there is no plan to apply".into()))?;
+    let (directory, commit) = terraform::clone(session, log).await?;
+    let configuration = terraform::load_configuration(&directory, log)?;
+    let failed = || StepError::machine("the approved files cannot be put in place");
+    if let Some(sha256) = reference.lock_file_sha256 {
+        let ours = session.layout.ours.join("approved.lock.hcl");
+        download(&session.callback, ArtifactKind::LockFile, &ours, sha256).await?;
+        let path = directory.join(LOCK_FILE);
+        if std::fs::symlink_metadata(&path).is_ok() {
+            std::fs::remove_file(&path).map_err(failed())?;
+        }
+        std::fs::copy(&ours, &path).map_err(failed())?;
+    }
+    terraform::hand_over(session, &directory)?;
+    let terraform = Terraform::choose(session, log, directory, configuration.as_ref()).await?;
+    terraform.init(log, proxy).await?;
+    let plan = session.layout.given.join(PLAN_NAME);
+    download(&session.callback, ArtifactKind::PlanFile, &plan, reference.sha256).await?;
+    session.isolation.share(&plan).map_err(failed())?;
+    Ok((terraform, commit))
+}
+
+async fn apply(
+    session: &Session,
+    terraform: &Terraform<'_>,
+    proxy: &StateProxy,
+    log: &Log,
+    touched: &mut Vec<TouchedResource>,
+) -> Result<Option<Value>, StepError> {
+    let reference = session
+        .bundle
+        .plan
+        .as_ref()
+        .ok_or_else(|| StepError::Permanent("there is no plan to apply".into()))?;
+    // From here on the attempt is never repeated.
+    let begun = ApplyBegun { plan_sha256: reference.sha256 };
+    session.callback.tell(Method::POST, "apply/begin", &begun).await?;
+    let plan = session.layout.given.join(PLAN_NAME).to_string_lossy().into_owned();
+    let mut reader = ApplyLog::default();
+    let mut show = |bytes: &[u8]| log.write(bytes);
+    let ended = {
+        let mut read = |bytes: &[u8]| reader.push(bytes, &mut show);
+        terraform
+            .with_credentials(
+                log,
+                Output::Reader(&mut read),
+                &["apply", "-input=false", "-json", &plan],
+                proxy,
+            )
+            .await
+    };
+    reader.finish(&mut show);
+    *touched = reader.touched();
+    // Also when the child was lost: what it has written must arrive.
+    let delivered = proxy.close().await;
+    let ended = ended?;
+    let is_success = ended.code == Some(0);
+    if !is_success || delivered.is_err() {
+        save_errored_state(session, terraform, log).await;
+    }
+    ended.check_stopped(is_success)?;
+    if !is_success {
+        return Err(StepError::Permanent(format!("terraform apply {}", ended.describe())));
+    }
+    delivered.map_err(StepError::Permanent)?;
+    Ok(reader.summary())
+}
+
+async fn save_errored_state(session: &Session, terraform: &Terraform<'_>, log: &Log) {
+    match terraform::upload_left(session, ArtifactKind::ErroredState, &terraform.path("errored.tfstate"))
+        .await
+    {
+        Ok(None) => {}
+        Ok(Some(_)) => {
+            log.line("plumbline: terraform could not write its state; errored.tfstate is kept with the run")
+        }
+        Err(error) => log.line(&format!("plumbline: errored.tfstate could not be kept: {error}")),
+    }
+}
+
+async fn outputs(
+    session: &Session,
+    terraform: &Terraform<'_>,
+    proxy: &StateProxy,
+    log: &Log,
+) -> Result<(), StepError> {
+    let path = session.layout.ours.join("outputs.json");
+    let file = std::fs::File::create(&path).map_err(StepError::machine("no file for the outputs"))?;
+    let ended =
+        terraform.with_proxy(log, Output::File(file), &["output", "-no-color", "-json"], proxy).await?;
+    ended.check_stopped(false)?;
+    if ended.code != Some(0) {
+        return Err(StepError::Permanent(format!("terraform output {}", ended.describe())));
+    }
+    upload(&session.callback, ArtifactKind::Outputs, &path).await?;
+    Ok(())
+}

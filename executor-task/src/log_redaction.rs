@@ -1,0 +1,166 @@
+//! Takes known secret values out of a stream of bytes, also when they are encoded or cut by a chunk's border.
+//!
+//! A safety net against accidents, not a wall against code that wants to leak.
+
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+
+/// Shorter values are not taken out: they would eat ordinary words.
+const SECRET_BYTES_MIN: usize = 4;
+/// Lines of a secret with many lines are taken out one by one from this length.
+const SECRET_LINE_BYTES_MIN: usize = 8;
+/// Longer values are known by their beginning.
+const PATTERN_BYTES_MAX: usize = 4096;
+const MASK: &[u8] = b"(secret)";
+
+/// The values to take out.
+pub(crate) struct Secrets {
+    search: Option<AhoCorasick>,
+    patterns: Vec<Vec<u8>>,
+}
+
+impl Secrets {
+    /// Values in clear; their encoded forms are added.
+    pub(crate) fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut patterns: Vec<Vec<u8>> = values.into_iter().flat_map(forms).collect();
+        patterns.iter_mut().for_each(|pattern| pattern.truncate(PATTERN_BYTES_MAX));
+        patterns.retain(|pattern| pattern.len() >= SECRET_BYTES_MIN);
+        patterns.sort();
+        patterns.dedup();
+        let search = (!patterns.is_empty())
+            .then(|| AhoCorasickBuilder::new().match_kind(MatchKind::LeftmostLongest).build(&patterns).ok())
+            .flatten();
+        Self { search, patterns }
+    }
+
+    /// A text that is complete.
+    pub(crate) fn redact(&self, text: &[u8]) -> Vec<u8> {
+        let mut stream = Redactor::default();
+        let mut out = Vec::with_capacity(text.len());
+        stream.push(self, text, &mut out);
+        stream.finish(self, &mut out);
+        out
+    }
+
+    /// Where the part begins that the next chunk might turn into a secret.
+    fn open_end(&self, buffer: &[u8]) -> usize {
+        let longest = self.patterns.iter().map(Vec::len).max().unwrap_or(0);
+        let from = buffer.len().saturating_sub(longest.saturating_sub(1));
+        (from..buffer.len())
+            .find(|at| {
+                let tail = &buffer[*at..];
+                self.patterns.iter().any(|pattern| pattern.len() > tail.len() && pattern.starts_with(tail))
+            })
+            .unwrap_or(buffer.len())
+    }
+}
+
+fn forms(value: &str) -> Vec<Vec<u8>> {
+    let value = value.trim_end_matches(['\n', '\r']);
+    if value.len() < SECRET_BYTES_MIN {
+        return Vec::new();
+    }
+    let mut forms = vec![value.as_bytes().to_vec(), percent_encoded(value).into_bytes()];
+    let json = serde_json::Value::from(value).to_string();
+    forms.push(json.as_bytes()[1..json.len() - 1].to_vec());
+    // Inside a longer text the same value has one of three encodings; their borders mix with the neighbours'.
+    for shift in 0..3 {
+        let mut shifted = vec![0; shift];
+        shifted.extend_from_slice(value.as_bytes());
+        let (first, last) = (shift * 8_usize, shifted.len() * 8);
+        for text in [STANDARD_NO_PAD.encode(&shifted), URL_SAFE_NO_PAD.encode(&shifted)] {
+            let core = &text.as_bytes()[first.div_ceil(6)..last / 6];
+            if core.len() >= SECRET_LINE_BYTES_MIN {
+                forms.push(core.to_vec());
+            }
+        }
+    }
+    if value.contains('\n') {
+        let lines = value.lines().map(str::trim).filter(|line| line.len() >= SECRET_LINE_BYTES_MIN);
+        forms.extend(lines.map(|line| line.as_bytes().to_vec()));
+    }
+    forms
+}
+
+fn percent_encoded(value: &str) -> String {
+    url::form_urlencoded::byte_serialize(value.as_bytes()).collect::<String>().replace('+', "%20")
+}
+
+/// The state between two chunks: at most one secret's length is held back.
+#[derive(Default)]
+pub(crate) struct Redactor {
+    held: Vec<u8>,
+}
+
+impl Redactor {
+    /// Appends what is safe to show to `out`.
+    pub(crate) fn push(&mut self, secrets: &Secrets, chunk: &[u8], out: &mut Vec<u8>) {
+        self.held.extend_from_slice(chunk);
+        let open = secrets.open_end(&self.held);
+        self.release(secrets, open, out);
+    }
+
+    /// Nothing follows.
+    pub(crate) fn finish(&mut self, secrets: &Secrets, out: &mut Vec<u8>) {
+        let end = self.held.len();
+        self.release(secrets, end, out);
+    }
+
+    fn release(&mut self, secrets: &Secrets, until: usize, out: &mut Vec<u8>) {
+        let mut done = 0;
+        if let Some(search) = &secrets.search {
+            for found in search.find_iter(&self.held).take_while(|found| found.start() < until) {
+                out.extend_from_slice(&self.held[done..found.start()]);
+                out.extend_from_slice(MASK);
+                done = found.end();
+            }
+        }
+        if done < until {
+            out.extend_from_slice(&self.held[done..until]);
+            done = until;
+        }
+        self.held.drain(..done);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn in_chunks(secrets: &Secrets, text: &[u8], size: usize) -> String {
+        let (mut redactor, mut out) = (Redactor::default(), Vec::new());
+        for chunk in text.chunks(size) {
+            redactor.push(secrets, chunk, &mut out);
+        }
+        redactor.finish(secrets, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_secret_is_taken_out_at_every_chunk_size() {
+        let secrets = Secrets::new(["hunter2-hunter2", "hunt"]);
+        for size in 1..30 {
+            let text = in_chunks(&secrets, b"a hunter2-hunter2 b hunter2 c hun", size);
+            assert_eq!(text, "a (secret) b (secret)er2 c hun", "chunks of {size}");
+        }
+    }
+
+    #[test]
+    fn encoded_forms_are_taken_out_wherever_they_stand() {
+        let value = "p@ss word/with+signs";
+        let secrets = Secrets::new([value]);
+        for lead in ["", "a", "ab", "abc"] {
+            let encoded = base64::engine::general_purpose::STANDARD.encode(format!("{lead}{value}tail"));
+            let shown = in_chunks(&secrets, encoded.as_bytes(), 7);
+            assert!(shown.contains("(secret)"), "{lead}: {shown}");
+        }
+        assert!(in_chunks(&secrets, percent_encoded(value).as_bytes(), 3).contains("(secret)"));
+        assert_eq!(in_chunks(&Secrets::new(["a\"b\nc12"]), br#"x a\"b\nc12 y"#, 4), "x (secret) y");
+    }
+
+    #[test]
+    fn short_values_stay() {
+        assert_eq!(in_chunks(&Secrets::new(["ab"]), b"abc ab", 2), "abc ab");
+    }
+}

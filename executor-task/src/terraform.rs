@@ -1,0 +1,192 @@
+//! Calls terraform or tofu in the prepared working directory.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::PathBuf;
+
+use plumbline_core::protocol::ArtifactKind;
+
+use crate::child::{Ended, Output, Program};
+use crate::configuration::{self, Configuration};
+use crate::error::StepError;
+use crate::git;
+use crate::logs::Log;
+use crate::session::Session;
+use crate::state_proxy::StateProxy;
+use crate::tools::{self, Tool};
+
+const OVERRIDE_NAME: &str = "zz_plumbline_override.tf";
+/// Terraform merges files that end in `_override.tf` last; the address comes from the environment, because
+/// `-backend-config` would be stored in the plan file, password included.
+const OVERRIDE: &str = "terraform {\n  backend \"http\" {}\n}\n";
+/// The name of the dependency lock.
+pub(crate) const LOCK_FILE: &str = ".terraform.lock.hcl";
+
+/// A cloned working directory with its tool.
+pub(crate) struct Terraform<'a> {
+    session: &'a Session,
+    directory: PathBuf,
+    tool: Tool,
+}
+
+/// Clones and checks the working directory. Returns it with the commit.
+pub(crate) async fn clone(session: &Session, log: &Log) -> Result<(PathBuf, String), StepError> {
+    let commit = git::clone(session, log).await?;
+    log.line(&format!("At commit {commit}"));
+    let directory = git::working_dir(&session.layout.repo, &session.bundle.source.working_dir)?;
+    Ok((directory, commit))
+}
+
+/// Gives the clone to the child, but for the directories that lead to the working directory: there it may add files
+/// and not replace ours. From here on the supervisor runs no git in it.
+pub(crate) fn hand_over(session: &Session, directory: &std::path::Path) -> Result<(), StepError> {
+    let failed = || StepError::machine("the clone cannot be handed over");
+    let isolation = session.isolation;
+    let root = session.layout.repo.canonicalize().map_err(failed())?;
+    isolation.give(&root).map_err(failed())?;
+    for part in directory.ancestors().take_while(|part| part.starts_with(&root)) {
+        isolation.open_for_adding(part).map_err(failed())?;
+    }
+    let path = directory.join(OVERRIDE_NAME);
+    if std::fs::symlink_metadata(&path).is_ok() {
+        return Err(StepError::Permanent(format!("the repository must not contain {OVERRIDE_NAME}")));
+    }
+    std::fs::write(&path, OVERRIDE).map_err(failed())?;
+    isolation.share(&path).map_err(failed())?;
+    if let Some(config) = &session.settings.cli_config {
+        let copy = session.layout.given.join("cli.tfrc");
+        std::fs::copy(config, &copy).map_err(StepError::machine("the CLI configuration cannot be read"))?;
+        isolation.share(&copy).map_err(failed())?;
+    }
+    Ok(())
+}
+
+/// What the repository says about itself, for the log.
+pub(crate) fn load_configuration(
+    directory: &std::path::Path,
+    log: &Log,
+) -> Result<Option<Configuration>, StepError> {
+    match configuration::load(directory)? {
+        Some((name, found)) => {
+            log.line(&format!("Using {name}"));
+            Ok(Some(found))
+        }
+        None => {
+            log.line("No plumbline.yaml here");
+            Ok(None)
+        }
+    }
+}
+
+impl<'a> Terraform<'a> {
+    /// Chooses the tool.
+    pub(crate) async fn choose(
+        session: &'a Session,
+        log: &Log,
+        directory: PathBuf,
+        repository: Option<&Configuration>,
+    ) -> Result<Self, StepError> {
+        let wish = tools::wish(&session.bundle.tool, repository)?;
+        let tool = tools::provide(session, log, &wish).await?;
+        log.line(&format!("Using {} {}", wish.name, tool.version));
+        Ok(Self { session, directory, tool })
+    }
+
+    /// The exact version.
+    pub(crate) fn version(&self) -> String {
+        self.tool.version.to_string()
+    }
+
+    /// A path in the working directory.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    /// `init`. It runs no provider, so it gets no credentials.
+    pub(crate) async fn init(&self, log: &Log, proxy: &StateProxy) -> Result<(), StepError> {
+        let ended = self.with_proxy(log, Output::Log, &["init", "-input=false", "-no-color"], proxy).await?;
+        ended.check_stopped(false)?;
+        match ended.code {
+            Some(0) => Ok(()),
+            // A registry that is away looks like a wrong module; the log says which.
+            _ => Err(StepError::Permanent(format!("terraform init {}", ended.describe()))),
+        }
+    }
+
+    /// A call that may change things or reach the cloud: with variables and credentials.
+    pub(crate) async fn with_credentials(
+        &self,
+        log: &Log,
+        output: Output<'_>,
+        args: &[&str],
+        proxy: &StateProxy,
+    ) -> Result<Ended, StepError> {
+        let mut environment = self.session.run_environment();
+        environment.extend(proxy.environment());
+        self.run(log, output, args, environment, true).await
+    }
+
+    /// A call that reads the state and needs no credentials.
+    pub(crate) async fn with_proxy(
+        &self,
+        log: &Log,
+        output: Output<'_>,
+        args: &[&str],
+        proxy: &StateProxy,
+    ) -> Result<Ended, StepError> {
+        self.run(log, output, args, proxy.environment(), true).await
+    }
+
+    /// A call that only reads files: no credentials, no state, no network. Its output goes to a file of ours.
+    pub(crate) async fn derive(
+        &self,
+        log: &Log,
+        args: &[&str],
+        to: &std::path::Path,
+    ) -> Result<(), StepError> {
+        let file = File::create(to).map_err(StepError::machine("no file for the output"))?;
+        let ended = self.run(log, Output::File(file), args, Vec::new(), false).await?;
+        ended.check_stopped(false)?;
+        match ended.code {
+            Some(0) => Ok(()),
+            _ => Err(StepError::Permanent(format!("terraform {} {}", args[0], ended.describe()))),
+        }
+    }
+
+    async fn run(
+        &self,
+        log: &Log,
+        output: Output<'_>,
+        args: &[&str],
+        more: Vec<(OsString, OsString)>,
+        has_network: bool,
+    ) -> Result<Ended, StepError> {
+        // Ours last: a bundle cannot move HOME or the proxy's address.
+        let mut environment = more;
+        environment.extend(self.session.plain_environment());
+        let program = Program {
+            path: self.tool.path.clone(),
+            args: args.iter().map(OsString::from).collect(),
+            directory: self.directory.clone(),
+            environment,
+            isolation: self.session.isolation,
+            has_network,
+        };
+        program.run(log, output, &self.session.stop).await
+    }
+}
+
+/// Copies a file that the child left and uploads it. Returns its digests, if it was there.
+pub(crate) async fn upload_left(
+    session: &Session,
+    kind: ArtifactKind,
+    from: &std::path::Path,
+) -> Result<Option<crate::files::Digests>, StepError> {
+    let copy = session.layout.ours.join(format!("{}.upload", kind.as_str()));
+    let is_there = crate::files::copy_left_by_child(from, &copy)
+        .map_err(|error| StepError::Permanent(format!("the {} cannot be read: {error}", kind.as_str())))?;
+    if !is_there {
+        return Ok(None);
+    }
+    crate::uploads::upload(&session.callback, kind, &copy).await.map(Some)
+}
