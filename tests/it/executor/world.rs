@@ -1,6 +1,7 @@
 //! One run for one test: a repository, a bundle, a fake `callback` and the real executor.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -111,6 +112,11 @@ impl World {
 
     /// Applies what `planned` made, on the same control plane.
     pub(crate) fn start_apply(&self, planned: &Finished) -> Running {
+        self.start_against(self.approve(planned))
+    }
+
+    /// The control plane as it is after the approval.
+    pub(crate) fn approve(&self, planned: &Finished) -> FakeCallback {
         let fake = planned.fake.clone();
         {
             let (mut bundle, mut told) = (fake.bundle.lock().unwrap(), fake.told());
@@ -129,7 +135,7 @@ impl World {
             told.logs.clear();
             told.steps.clear();
         }
-        self.start_against(fake)
+        fake
     }
 
     pub(crate) async fn apply(&self, planned: &Finished) -> Finished {
@@ -190,6 +196,25 @@ impl Drop for Running {
     }
 }
 
+/// A directory where the child, whoever it is, can leave signs.
+pub(crate) fn open_directory() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    directory
+}
+
+/// A resource whose creation says `begun` and then waits for `go`.
+pub(crate) fn waiting_stack(signs: &Path) -> String {
+    format!(
+        r#"
+resource "terraform_data" "one" {{
+  provisioner "local-exec" {{ command = "touch {0}/begun; until [ -e {0}/go ]; do sleep 0.05; done" }}
+}}
+"#,
+        signs.display()
+    )
+}
+
 /// Polls until it holds.
 pub(crate) async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
@@ -235,4 +260,14 @@ fn bundle(repo: &Path) -> Bundle {
         log_bytes_max: 64 << 20,
         traceparent: None,
     }
+}
+
+/// Whether a process of this machine has the text among its arguments.
+pub(crate) fn is_named_by_a_process(text: &str) -> bool {
+    let own = std::process::id().to_string();
+    std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
+        entry.file_name().to_str() != Some(&own)
+            && std::fs::read(entry.path().join("cmdline"))
+                .is_ok_and(|line| String::from_utf8_lossy(&line).contains(text))
+    })
 }
