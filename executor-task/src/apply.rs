@@ -85,8 +85,11 @@ async fn apply(
     log: &Log,
     touched: &mut Vec<TouchedResource>,
 ) -> Result<Option<Value>, StepError> {
-    let reference =
-        session.bundle.plan.as_ref().ok_or_else(|| StepError::Permanent("there is no plan to apply".into()))?;
+    let reference = session
+        .bundle
+        .plan
+        .as_ref()
+        .ok_or_else(|| StepError::Permanent("there is no plan to apply".into()))?;
     // From here on the attempt is never repeated.
     let begun = ApplyBegun { plan_sha256: reference.sha256 };
     session.callback.tell(Method::POST, "apply/begin", &begun).await?;

@@ -60,7 +60,9 @@ pub(crate) fn keep(args: &[OsString]) -> ExitCode {
         libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let run = |runtime: tokio::runtime::Runtime| runtime.block_on(run(isolation, network == "network", program, args));
+    let run = |runtime: tokio::runtime::Runtime| {
+        runtime.block_on(run(isolation, network == "network", program, args))
+    };
     match runtime.and_then(run) {
         Ok(code) => code,
         Err(error) => {
@@ -71,7 +73,12 @@ pub(crate) fn keep(args: &[OsString]) -> ExitCode {
     }
 }
 
-async fn run(isolation: Isolation, has_network: bool, program: &OsStr, args: &[OsString]) -> io::Result<ExitCode> {
+async fn run(
+    isolation: Isolation,
+    has_network: bool,
+    program: &OsStr,
+    args: &[OsString],
+) -> io::Result<ExitCode> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let mut command = Command::new(program);
     command.args(args);

@@ -39,12 +39,12 @@ use tracing_subscriber::EnvFilter;
 
 /// Everything the program does. It runs itself again as git's password helper and as the keeper of its programs.
 pub fn main() -> ExitCode {
-    if let Some(file) = std::env::var_os(askpass::FILE_VARIABLE) {
-        return askpass::answer(file.as_ref());
-    }
     let args: Vec<_> = std::env::args_os().skip(1).collect();
     if args.first().is_some_and(|mode| mode == keeper::MODE) {
         return keeper::keep(&args[1..]);
+    }
+    if let Some(file) = std::env::var_os(askpass::FILE_VARIABLE) {
+        return askpass::answer(file.as_ref());
     }
     isolation::harden_supervisor();
     tracing_subscriber::fmt()

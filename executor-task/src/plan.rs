@@ -130,7 +130,13 @@ async fn derive(session: &Session, terraform: &Terraform<'_>, log: &Log) -> Resu
     let at = |name: &str| layout.ours.join(name);
     terraform.derive(log, &["show", "-json", &name], &at("plan.json")).await?;
     terraform.derive(log, &["show", "-no-color", &name], &at("plan.raw.txt")).await?;
-    let summary = redact_files(session, &at("plan.json"), &at("plan.redacted.json"), &at("plan.raw.txt"), &at("plan.txt"))?;
+    let summary = redact_files(
+        session,
+        &at("plan.json"),
+        &at("plan.redacted.json"),
+        &at("plan.raw.txt"),
+        &at("plan.txt"),
+    )?;
 
     let callback = &session.callback;
     let plan_file = upload(callback, ArtifactKind::PlanFile, &plan).await?;

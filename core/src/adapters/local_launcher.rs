@@ -114,7 +114,8 @@ impl Launcher for LocalLauncher {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 let found = self.find(request.task_id, request.lease_token).await?;
-                return found.ok_or_else(|| LaunchError::Unavailable("an earlier launch died half-way".into()));
+                return found
+                    .ok_or_else(|| LaunchError::Unavailable("an earlier launch died half-way".into()));
             }
             Err(error) => return Err(unavailable(error)),
         }

@@ -28,7 +28,10 @@ async fn an_apply_writes_state_gives_the_lock_back_and_uploads_outputs() {
     assert_eq!(outputs["one"]["value"], "first");
     drop(told);
     let log = applied.fake.log_of("Terraform Apply");
-    assert!(log.contains("terraform_data.one: Creation complete") && log.contains("one = \"first\""), "{log}");
+    assert!(
+        log.contains("terraform_data.one: Creation complete") && log.contains("one = \"first\""),
+        "{log}"
+    );
     assert!(!log.contains("tell-nobody") && !log.contains("@level"));
 }
 
@@ -36,7 +39,10 @@ async fn an_apply_writes_state_gives_the_lock_back_and_uploads_outputs() {
 async fn an_apply_uses_the_pinned_commit_and_tool_although_the_branch_moved_on() {
     let world = World::with(&[("main.tf", STACK)]);
     let planned = world.run().await;
-    world.commit(&[("main.tf", &STACK.replace("first", "second")), ("plumbline.yaml", "tool_version: \"0.1.0\"\n")]);
+    world.commit(&[
+        ("main.tf", &STACK.replace("first", "second")),
+        ("plumbline.yaml", "tool_version: \"0.1.0\"\n"),
+    ]);
     let applied = world.apply(&planned).await;
     assert!(applied.fake.told().apply_done, "{}", applied.fake.all_logs());
     assert!(applied.fake.log_of("Terraform Apply").contains("first"));

@@ -113,7 +113,11 @@ impl FakeCallback {
     }
 
     fn presigned(&self, method: &str, key: &str) -> Presigned {
-        Presigned { method: method.into(), url: format!("{}/objects/{key}", self.url), headers: BTreeMap::new() }
+        Presigned {
+            method: method.into(),
+            url: format!("{}/objects/{key}", self.url),
+            headers: BTreeMap::new(),
+        }
     }
 }
 
@@ -130,7 +134,8 @@ async fn outage(State(fake): State<FakeCallback>, request: Request, next: Next) 
 
 async fn check_token(State(fake): State<FakeCallback>, request: Request, next: Next) -> Response {
     let wanted = format!("Bearer {}", fake.bundle.lock().unwrap().token);
-    if request.headers().get(header::AUTHORIZATION).is_none_or(|given| given.as_bytes() != wanted.as_bytes()) {
+    if request.headers().get(header::AUTHORIZATION).is_none_or(|given| given.as_bytes() != wanted.as_bytes())
+    {
         fake.told().strangers += 1;
         return problem(StatusCode::UNAUTHORIZED, "unauthenticated");
     }
@@ -155,7 +160,11 @@ async fn heartbeat(State(fake): State<FakeCallback>) -> Json<HeartbeatAnswer> {
     Json(HeartbeatAnswer { lease_seconds: 60, cancel })
 }
 
-async fn step(State(fake): State<FakeCallback>, Path(position): Path<i16>, Json(report): Json<StepReport>) -> StatusCode {
+async fn step(
+    State(fake): State<FakeCallback>,
+    Path(position): Path<i16>,
+    Json(report): Json<StepReport>,
+) -> StatusCode {
     fake.told().steps.push((position, report));
     StatusCode::NO_CONTENT
 }
@@ -198,7 +207,13 @@ async fn artifact(State(fake): State<FakeCallback>, Path(kind): Path<String>) ->
     }
 }
 
-async fn object(State(fake): State<FakeCallback>, method: Method, Path(key): Path<String>, headers: HeaderMap, body: Bytes) -> Response {
+async fn object(
+    State(fake): State<FakeCallback>,
+    method: Method,
+    Path(key): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     assert!(!headers.contains_key(header::AUTHORIZATION), "signed URLs get no token");
     if method == Method::PUT {
         assert_eq!(headers[header::CONTENT_LENGTH], body.len().to_string());
@@ -243,7 +258,12 @@ async fn read_state(State(fake): State<FakeCallback>) -> Response {
     }
 }
 
-async fn write_state(State(fake): State<FakeCallback>, OriginalUri(uri): OriginalUri, headers: HeaderMap, body: Bytes) -> Response {
+async fn write_state(
+    State(fake): State<FakeCallback>,
+    OriginalUri(uri): OriginalUri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     assert!(headers.contains_key("content-md5"));
     let mut told = fake.told();
     let id = uri.query().unwrap_or_default().trim_start_matches("ID=").to_owned();

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use plumbline_core::adapters::LocalLauncher;
-use plumbline_core::protocol::FailureKind;
 use plumbline_core::ports::{ExecutorFate, LaunchRequest, Launcher as _};
+use plumbline_core::protocol::FailureKind;
 
 use super::fake_callback::FakeCallback;
 use super::world::{World, eventually, is_named_by_a_process, open_directory, waiting_stack};

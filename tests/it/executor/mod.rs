@@ -3,6 +3,7 @@
 mod apply;
 mod clone;
 mod fake_callback;
+mod fake_tool;
 mod floods;
 mod hostile;
 mod launcher;

@@ -33,8 +33,12 @@ async fn a_plan_reports_its_steps_and_leaves_digests_of_what_it_uploaded() {
     assert_eq!(done.plan_sha256, Sha256Digest::of(&told.artifacts["plan_file"]));
     assert_eq!(done.plan_json_sha256, Sha256Digest::of(&told.artifacts["plan_json"]));
     assert_eq!(done.summary.as_ref().map(|summary| summary.add), Some(1));
-    let succeeded: Vec<i16> =
-        told.steps.iter().filter(|(_, report)| report.status == StepStatus::Succeeded).map(|step| step.0).collect();
+    let succeeded: Vec<i16> = told
+        .steps
+        .iter()
+        .filter(|(_, report)| report.status == StepStatus::Succeeded)
+        .map(|step| step.0)
+        .collect();
     assert_eq!(succeeded, [1, 2, 3, 4, 5, 6]);
     assert_eq!(told.steps.iter().find_map(|(_, report)| report.commit.clone()), Some(head));
     assert!(told.states.is_empty() && told.lock.is_none(), "a plan takes no lock and writes no state");

@@ -37,7 +37,14 @@ pub(crate) struct Running {
 pub(crate) fn git(directory: &Path, args: &[&str]) -> String {
     let output = Command::new("git")
         .current_dir(directory)
-        .args(["-c", "user.name=Test", "-c", "user.email=test@example.invalid", "-c", "init.defaultBranch=main"])
+        .args([
+            "-c",
+            "user.name=Test",
+            "-c",
+            "user.email=test@example.invalid",
+            "-c",
+            "init.defaultBranch=main",
+        ])
         .args(args)
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
         .env("GIT_CONFIG_NOSYSTEM", "1")
