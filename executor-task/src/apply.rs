@@ -38,12 +38,18 @@ pub(crate) async fn run(session: &Session, touched: &mut Vec<TouchedResource>) -
             Ok(summary)
         })
         .await?;
-    session
+    let shown = session
         .step("Terraform Output", async |log, _| {
             proxy.log_to(log);
             outputs(session, &terraform, &proxy, log).await
         })
-        .await?;
+        .await;
+    match shown {
+        Err(fenced @ StepError::Fenced(_)) => return Err(fenced),
+        // Everything is applied; a cancel that came too late, or outputs that cannot be read, do not undo it.
+        Err(error) => tracing::warn!(%error, "the outputs were not kept"),
+        Ok(()) => {}
+    }
     session.callback.tell(Method::POST, "apply/complete", &ApplyDone { summary }).await
 }
 

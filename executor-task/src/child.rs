@@ -9,22 +9,18 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, killpg};
+use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::Receiver;
 
 use crate::error::StepError;
 use crate::isolation::Isolation;
+use crate::keeper;
 use crate::logs::Log;
 use crate::processes::end_leftovers;
 use crate::session::{Stop, StopSignal};
 
-/// Processes of one run, where it has a user of its own.
-const PROCESSES_MAX: libc::rlim_t = 4096;
-const OPEN_FILES_MAX: libc::rlim_t = 16_384;
-/// Largest file that a child may write.
-const FILE_BYTES_MAX: libc::rlim_t = 20 << 30;
 /// After the child and all it left are gone, the pipe holds at most its own buffer.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(5);
 const READ_BYTES: usize = 64 << 10;
@@ -93,7 +89,7 @@ impl Program {
         let start = StepError::machine("a program could not be started");
         let isolation = self.isolation;
         let (mut child, mut stdout, mut stderr) = self.spawn(&mut output).map_err(start)?;
-        let group = Pid::from_raw(child.id().unwrap_or_default().cast_signed());
+        let keeper = Pid::from_raw(child.id().unwrap_or_default().cast_signed());
         let (mut from_out, mut from_err) = (vec![0; READ_BYTES], vec![0; READ_BYTES]);
         let mut stop_wanted = stop.clone();
         let (mut stopped, mut kill_at) = (None, None);
@@ -109,13 +105,13 @@ impl Program {
                     stopped = Some(wanted);
                     log.line(&format!("plumbline: stopping: {}", StepError::from(wanted)));
                     // It may have ended already.
-                    let _ = killpg(group, Signal::SIGINT);
+                    let _ = kill(keeper, Signal::SIGINT);
                     kill_at = stop.grace(wanted).map(|grace| tokio::time::Instant::now() + grace);
                 }
                 () = sleep_until(kill_at) => {
                     kill_at = None;
                     log.line("plumbline: it did not stop in time and is killed");
-                    let _ = killpg(group, Signal::SIGKILL);
+                    let _ = kill(keeper, Signal::SIGKILL);
                 }
             }
         };
@@ -149,13 +145,8 @@ impl Program {
         self,
         output: &mut Output<'_>,
     ) -> io::Result<(tokio::process::Child, Option<Receiver>, Option<Receiver>)> {
-        let mut command = tokio::process::Command::new(&self.path);
-        command
-            .args(&self.args)
-            .current_dir(&self.directory)
-            .env_clear()
-            .envs(self.environment)
-            .stdin(Stdio::null());
+        let mut command = keeper::command(self.isolation, self.has_network, &self.path, &self.args);
+        command.current_dir(&self.directory).env_clear().envs(self.environment).stdin(Stdio::null());
         let (stderr, stderr_writer) = pipe()?;
         let mut stdout = None;
         match output {
@@ -172,12 +163,6 @@ impl Program {
             }
         }
         command.stderr(stderr_writer);
-        let (isolation, has_network) = (self.isolation, self.has_network);
-        let supervisor = std::process::id().cast_signed();
-        // SAFETY: the closure makes system calls only; it allocates nothing and takes no lock.
-        unsafe {
-            command.pre_exec(move || confine(isolation, has_network, supervisor));
-        }
         // The command holds our copies of the writing ends and goes at the end of this function.
         Ok((command.spawn()?, stdout, Some(stderr)))
     }
@@ -208,53 +193,4 @@ async fn sleep_until(at: Option<tokio::time::Instant>) {
         Some(at) => tokio::time::sleep_until(at).await,
         None => std::future::pending().await,
     }
-}
-
-/// Runs in the forked child before it becomes the program.
-fn confine(isolation: Isolation, has_network: bool, supervisor: libc::pid_t) -> io::Result<()> {
-    // SAFETY: system calls with integers and pointers to locals.
-    unsafe {
-        check(libc::setsid())?;
-        libc::umask(0o022);
-        libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
-        limit(libc::RLIMIT_CORE, 0)?;
-        limit(libc::RLIMIT_NOFILE, OPEN_FILES_MAX)?;
-        limit(libc::RLIMIT_FSIZE, FILE_BYTES_MAX)?;
-        if let Some(uid) = isolation.uid() {
-            if !has_network {
-                // Without the right to do this the network stays; the step needs none.
-                libc::unshare(libc::CLONE_NEWNET);
-            }
-            limit(libc::RLIMIT_NPROC, PROCESSES_MAX)?;
-            for capability in 0..64 {
-                libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0);
-            }
-            check(libc::setgroups(0, std::ptr::null()))?;
-            check(libc::setresgid(uid, uid, uid))?;
-            check(libc::setresuid(uid, uid, uid))?;
-        }
-        check(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))?;
-        // After the change of user, which would clear it: the child does not outlive a killed supervisor.
-        check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
-        if libc::getppid() != supervisor {
-            return Err(io::Error::from_raw_os_error(libc::ESRCH));
-        }
-    }
-    Ok(())
-}
-
-/// Lowers a limit; a lower hard limit than ours stays.
-unsafe fn limit(resource: libc::__rlimit_resource_t, value: libc::rlim_t) -> io::Result<()> {
-    // SAFETY: pointers to a local.
-    unsafe {
-        let mut limits = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        check(libc::getrlimit(resource, &raw mut limits))?;
-        limits.rlim_max = limits.rlim_max.min(value);
-        limits.rlim_cur = limits.rlim_max;
-        check(libc::setrlimit(resource, &raw const limits))
-    }
-}
-
-fn check(result: libc::c_int) -> io::Result<()> {
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

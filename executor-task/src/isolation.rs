@@ -47,13 +47,12 @@ pub(crate) enum Isolation {
 impl Isolation {
     /// The best that this machine allows.
     pub(crate) fn choose(run: RunId, wanted: bool) -> Self {
-        if wanted && nix::unistd::geteuid().is_root() {
-            let digest = Sha256Digest::of(run.0.as_bytes());
-            let number = u32::from_be_bytes([digest.0[0], digest.0[1], digest.0[2], digest.0[3]]);
-            Self::OwnUser(FIRST_UID + number % UIDS)
-        } else {
-            Self::Off
-        }
+        let digest = Sha256Digest::of(run.0.as_bytes());
+        let number = u32::from_be_bytes([digest.0[0], digest.0[1], digest.0[2], digest.0[3]]);
+        let uid = FIRST_UID + number % UIDS;
+        let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+        let may = may_change_users(&read("/proc/self/status")) && is_mapped(&read("/proc/self/uid_map"), uid);
+        if wanted && nix::unistd::geteuid().is_root() && may { Self::OwnUser(uid) } else { Self::Off }
     }
 
     /// The child's user, if it has its own.
@@ -102,10 +101,43 @@ impl Isolation {
     }
 }
 
+/// Whether root still has what a change of user needs; containers often take it away.
+fn may_change_users(status: &str) -> bool {
+    const CHOWN_SETGID_SETUID: u64 = 1 | 1 << 6 | 1 << 7;
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    effective
+        .and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
+        .is_some_and(|capabilities| capabilities & CHOWN_SETGID_SETUID == CHOWN_SETGID_SETUID)
+}
+
+/// Whether a user exists in our user namespace: rootless containers map few.
+fn is_mapped(map: &str, uid: u32) -> bool {
+    map.lines().any(|line| {
+        let numbers: Vec<u64> = line.split_whitespace().filter_map(|number| number.parse().ok()).collect();
+        matches!(numbers[..], [first, _, count] if (first..first + count).contains(&u64::from(uid)))
+    })
+}
+
 /// Whether users other than the owner can get to a path: every directory above it lets them pass.
 pub(crate) fn reachable_by_others(path: &Path) -> bool {
     path.ancestors()
         .skip(1)
         .filter(|part| !part.as_os_str().is_empty())
         .all(|part| std::fs::metadata(part).is_ok_and(|meta| meta.permissions().mode() & 0o001 != 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_of_its_own_needs_capabilities_and_a_mapping() {
+        assert!(may_change_users("Name:\tx\nCapEff:\t000001ffffffffff\n"));
+        assert!(!may_change_users("CapEff:\t0000000000000000\n"));
+        assert!(is_mapped("         0          0 4294967295\n", FIRST_UID));
+        assert!(!is_mapped(
+            "         0       1000          1\n         1     100000      65536\n",
+            FIRST_UID
+        ));
+    }
 }

@@ -19,6 +19,7 @@ mod error;
 mod files;
 mod git;
 mod isolation;
+mod keeper;
 mod log_redaction;
 mod logs;
 mod plan;
@@ -36,8 +37,12 @@ use std::process::ExitCode;
 
 use tracing_subscriber::EnvFilter;
 
-/// Everything the program does. Git runs the same program again as its password helper.
+/// Everything the program does. It runs itself again as git's password helper and as the keeper of its programs.
 pub fn main() -> ExitCode {
+    let args: Vec<_> = std::env::args_os().skip(1).collect();
+    if args.first().is_some_and(|mode| mode == keeper::MODE) {
+        return keeper::keep(&args[1..]);
+    }
     if let Some(file) = std::env::var_os(askpass::FILE_VARIABLE) {
         return askpass::answer(file.as_ref());
     }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::child::Output;
 use crate::error::StepError;
 use crate::files::{copy_left_by_child, digests, read_left_by_child};
+use crate::isolation::Isolation;
 use crate::logs::Log;
 use crate::session::Session;
 use crate::state_proxy::{self, Backing, StateProxy};
@@ -36,6 +37,9 @@ pub(crate) async fn run(session: &Session) -> Result<(), StepError> {
         .await?;
     let terraform = session
         .step("Set Version", async |log, report| {
+            if session.isolation == Isolation::Off {
+                log.line("Isolation is off: terraform runs as the executor's own user");
+            }
             terraform::hand_over(session, &directory)?;
             let terraform = Terraform::choose(session, log, directory, configuration.as_ref()).await?;
             report.tool_version = Some(terraform.version());

@@ -29,6 +29,8 @@ use crate::uploads;
 
 const USER: &str = "plumbline";
 const LOCK_BYTES_MAX: usize = 64 << 10;
+/// A step's summary has room for these.
+const FINDINGS_MAX: usize = 20;
 const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What stands behind the proxy.
@@ -126,7 +128,6 @@ impl Shared {
     }
 
     fn finding(&self, what: &str) {
-        const FINDINGS_MAX: usize = 100;
         let mut findings = guard(&self.findings);
         if findings.len() < FINDINGS_MAX {
             findings.push(what.to_owned());

@@ -27,6 +27,27 @@ const STOP_GRACE: Duration = Duration::from_secs(90);
 /// Between the creation of a directory and the birth of its process.
 const BIRTH_PATIENCE: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(20);
+/// What executors get of our own environment. Never the rest: it may hold the root key and the database's address.
+const PASSED_ON: [&str; 18] = [
+    "PATH",
+    "HOME",
+    "LANG",
+    "TZ",
+    "TMPDIR",
+    "RUST_LOG",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "PLUMBLINE_TOOL_DIRS",
+    "PLUMBLINE_TOOL_MIRROR",
+    "PLUMBLINE_ISOLATION",
+    "PLUMBLINE_CLI_CONFIG",
+];
 /// The file with the process's identity: `/proc/self/stat`, as it read it itself.
 const BIRTH: &str = "birth";
 
@@ -67,13 +88,13 @@ impl LocalLauncher {
         let birth_fd = birth.as_raw_fd();
         let mut command = tokio::process::Command::new(&self.program);
         command
+            .env_clear()
+            .envs(PASSED_ON.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .env("PLUMBLINE_CALLBACK_URL", &request.callback_url)
             .env("PLUMBLINE_TASK_ID", request.task_id.to_string())
             .env("PLUMBLINE_TICKET", &request.ticket)
             .env("PLUMBLINE_WORK_DIR", directory.join("work"))
-            // Ours, and not meant for what executors start.
-            .env_remove("TF_CLI_CONFIG_FILE")
             .current_dir(directory)
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
@@ -109,6 +130,9 @@ impl Launcher for LocalLauncher {
     async fn launch(&self, request: &LaunchRequest) -> Result<String, LaunchError> {
         let unavailable = |error: io::Error| LaunchError::Unavailable(error.to_string());
         let directory = self.directory(request.task_id, request.lease_token);
+        if !self.program.is_file() {
+            return Err(LaunchError::Refused(format!("{} does not exist", self.program.display())));
+        }
         std::fs::create_dir_all(&self.run_directory).map_err(unavailable)?;
         match std::fs::create_dir(&directory) {
             Ok(()) => {}
@@ -119,10 +143,11 @@ impl Launcher for LocalLauncher {
             }
             Err(error) => return Err(unavailable(error)),
         }
-        if !self.program.is_file() {
-            return Err(LaunchError::Refused(format!("{} does not exist", self.program.display())));
-        }
-        let child = self.spawn(request, &directory).map_err(unavailable)?;
+        let child = self.spawn(request, &directory).map_err(|error| {
+            // It never ran; what it said about itself would point at nobody.
+            let _ = std::fs::remove_dir_all(&directory);
+            unavailable(error)
+        })?;
         let handle = read_birth(&directory)
             .ok_or_else(|| LaunchError::Unavailable("the executor did not say who it is".into()))?;
         self.watch(child, handle.clone(), directory);

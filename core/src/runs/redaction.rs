@@ -75,16 +75,18 @@ fn mask_constants(value: &mut Value) {
 fn redact_marked(value: &mut Value) {
     match value {
         Value::Object(object) => {
+            let mut marked = Vec::new();
             for (name, mark) in PAIRS {
-                if let Some(mark) = object.get(mark).cloned()
-                    && let Some(value) = object.get_mut(name)
-                {
-                    redact(value, &mark);
+                if let Some(found) = object.get(mark).cloned() {
+                    if let Some(value) = object.get_mut(name) {
+                        redact(value, &found);
+                    }
+                    marked.extend([name, mark]);
                 }
             }
             for (name, inner) in object.iter_mut() {
-                // Inside values, keys are the provider's: a `sensitive` there is no mark.
-                if !PAIRS.iter().any(|(value, mark)| name == value || name == mark) {
+                // Inside marked values, keys are the provider's: a `sensitive` there is no mark.
+                if !marked.contains(&name.as_str()) {
                     redact_marked(inner);
                 }
             }

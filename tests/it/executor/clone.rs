@@ -1,1 +1,149 @@
-//! stub
+//! Cloning: branches, commits, credentials, and what must not be reachable.
+
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use base64::Engine as _;
+use plumbline_core::protocol::{FailureKind, GitCredential};
+use tokio::io::AsyncWriteExt as _;
+
+use super::world::{World, git};
+
+const STACK: (&str, &str) = ("main.tf", "resource \"terraform_data\" \"one\" {}\n");
+
+async fn error_of(world: &World) -> String {
+    let finished = world.run().await;
+    let told = finished.fake.told();
+    told.failed.as_ref().map_or_else(|| panic!("it worked"), |failed| failed.error.clone())
+}
+
+#[tokio::test]
+async fn strange_branch_names_are_names_and_not_options() {
+    let mut world = World::with(&[STACK]);
+    for branch in ["feature/with/slashes", "-leading-dash", "--upload-pack=x", "ünïcode"] {
+        git(&world.repo(), &["update-ref", &format!("refs/heads/{branch}"), "HEAD"]);
+        world.bundle.source.branch = branch.into();
+        let planned = world.run().await;
+        assert!(planned.fake.told().plan_done.is_some(), "{branch}: {}", planned.fake.all_logs());
+    }
+    for branch in ["a..b", "a b", "../x", ""] {
+        world.bundle.source.branch = branch.into();
+        assert!(error_of(&world).await.contains("not a valid branch name"), "{branch}");
+    }
+}
+
+#[tokio::test]
+async fn a_branch_that_is_not_there_may_come_and_says_so() {
+    let mut world = World::with(&[STACK]);
+    world.bundle.source.branch = "absent".into();
+    let finished = world.run().await;
+    assert_eq!(finished.fake.told().failed.as_ref().map(|failed| failed.kind), Some(FailureKind::Transient));
+    assert!(finished.fake.log_of("Git Clone").contains("absent"));
+}
+
+#[tokio::test]
+async fn working_directories_stay_in_the_repository() {
+    let mut world = World::with(&[STACK, ("stacks/a/main.tf", STACK.1)]);
+    std::os::unix::fs::symlink("/etc", world.repo().join("escape")).unwrap();
+    world.commit(&[]);
+    world.bundle.source.working_dir = "stacks/a".into();
+    let planned = world.run().await;
+    assert!(planned.fake.told().plan_done.is_some(), "{}", planned.fake.all_logs());
+    for bad in ["../..", "/etc", "escape", "stacks/../../x", ".git"] {
+        world.bundle.source.working_dir = bad.into();
+        assert!(error_of(&world).await.contains("working directory"), "{bad}");
+    }
+}
+
+#[tokio::test]
+async fn only_allowed_places_are_cloned() {
+    let mut world = World::with(&[STACK]);
+    let outside = World::with(&[STACK]);
+    for bad in [outside.repo().display().to_string(), "ext::sh -c id".into(), "git://127.0.0.1/x".into()] {
+        world.bundle.source.repo_url = bad.clone();
+        assert!(error_of(&world).await.contains("repository"), "{bad}");
+    }
+}
+
+#[tokio::test]
+async fn submodules_and_hooks_are_left_alone() {
+    let world = World::with(&[
+        STACK,
+        (".gitmodules", "[submodule \"x\"]\n\tpath = x\n\turl = /etc\n"),
+        (".githooks/post-checkout", "#!/bin/sh\necho HOOK\n"),
+    ]);
+    let planned = world.run().await;
+    assert!(planned.fake.told().plan_done.is_some() && !planned.fake.all_logs().contains("HOOK"));
+}
+
+/// Git's own smart HTTP server behind a password.
+#[derive(Clone)]
+struct Forge {
+    root: std::path::PathBuf,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+async fn serve(State(forge): State<Forge>, headers: HeaderMap, request: Request) -> Response {
+    let uri = request.uri().clone();
+    forge.asked.lock().unwrap().push(uri.to_string());
+    let wanted = format!("Basic {}", base64::engine::general_purpose::STANDARD.encode("bot:s3cret-s3cret"));
+    if headers.get(header::AUTHORIZATION).is_none_or(|given| given.as_bytes() != wanted.as_bytes()) {
+        return (StatusCode::UNAUTHORIZED, [(header::WWW_AUTHENTICATE, "Basic realm=\"git\"")])
+            .into_response();
+    }
+    let text =
+        |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
+    let method = request.method().to_string();
+    let body: Bytes = axum::body::to_bytes(request.into_body(), 1 << 20).await.unwrap();
+    let mut child = tokio::process::Command::new("git")
+        .args(["-c", "safe.directory=*", "http-backend"])
+        .env("GIT_PROJECT_ROOT", &forge.root)
+        .env("GIT_HTTP_EXPORT_ALL", "1")
+        .env("GIT_CONFIG_COUNT", "1")
+        .env("GIT_CONFIG_KEY_0", "safe.directory")
+        .env("GIT_CONFIG_VALUE_0", "*")
+        .env("PATH_INFO", uri.path())
+        .env("QUERY_STRING", uri.query().unwrap_or_default())
+        .env("REQUEST_METHOD", method)
+        .env("CONTENT_TYPE", text("content-type"))
+        .env("CONTENT_LENGTH", body.len().to_string())
+        .env("HTTP_CONTENT_ENCODING", text("content-encoding"))
+        .env("GIT_PROTOCOL", text("git-protocol"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(&body).await.unwrap();
+    let output = child.wait_with_output().await.unwrap().stdout;
+    let split = output.windows(4).position(|window| window == b"\r\n\r\n").expect("CGI headers");
+    let head = String::from_utf8_lossy(&output[..split]).into_owned();
+    let kind =
+        head.lines().find_map(|line| line.strip_prefix("Content-Type: ")).unwrap_or("text/plain").to_owned();
+    ([(header::CONTENT_TYPE, kind)], Body::from(output[split + 4..].to_vec())).into_response()
+}
+
+#[tokio::test]
+async fn a_credential_reaches_git_and_nothing_else() {
+    let mut world = World::with(&[STACK]);
+    let forge = Forge { root: world.repo().parent().unwrap().to_owned(), asked: Arc::default() };
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/stack/.git", listener.local_addr().unwrap());
+    let router = Router::new().fallback(serve).with_state(forge.clone());
+    tokio::spawn(async move { axum::serve(listener, router).await });
+
+    world.bundle.source.repo_url = url;
+    let credential = GitCredential { username: "bot".into(), password: "s3cret-s3cret".into() };
+    world.bundle.source.credential = Some(credential);
+    let planned = world.run().await;
+    assert!(planned.fake.told().plan_done.is_some(), "{}", planned.fake.all_logs());
+    assert!(!planned.fake.all_logs().contains("s3cret") && !world.executor_log().contains("s3cret"));
+    assert!(forge.asked.lock().unwrap().iter().all(|url| !url.contains("s3cret")));
+
+    world.bundle.source.credential = None;
+    assert!(error_of(&world).await.contains("git fetch"));
+}

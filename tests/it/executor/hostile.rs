@@ -1,1 +1,95 @@
-//! stub
+//! Code that runs in a plan tries what it must not be able to do. All of it fails, and is seen.
+
+use super::fake_callback::FakeCallback;
+use super::fake_tool;
+use super::world::{World, eventually, is_named_by_a_process, open_directory};
+
+const HOSTILE: &str = r#"
+  http() { # method, host:port, path, header, body
+    exec 3<>"/dev/tcp/${2%:*}/${2#*:}" || return
+    printf '%s %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\n%sContent-Length: %s\r\n\r\n%s' "$1" "$3" "$4" "${#5}" "$5" >&3
+    read -r _ status _ <&3
+    exec 3<&-
+    echo "$1 $3 -> $status"
+  }
+  proxy="${TF_HTTP_ADDRESS#http://}"; proxy="${proxy%%/*}"
+  basic="Authorization: Basic $(printf '%s:%s' "$TF_HTTP_USERNAME" "$TF_HTTP_PASSWORD" | base64 -w0)"$'\r\n'
+  # Write the state, with the password and without; take the lock by force.
+  http PUT "$proxy" /state "$basic" '{"version":4,"serial":99,"lineage":"evil"}'
+  http GET "$proxy" /state "" ""
+  # Read the run's token: environment, memory and files of whoever stands above us.
+  parent=$PPID
+  supervisor=$(awk '/^PPid:/ {print $2}' "/proc/$parent/status")
+  for pid in $supervisor $parent; do
+    tr '\0' '\n' < "/proc/$pid/environ" 2>/dev/null | grep -E 'run-token|ticket-ticket' && echo "STOLEN from environ of $pid"
+  done
+  dd if="/proc/$supervisor/mem" of=/dev/null bs=1 count=1 2>/dev/null && [ -r "/proc/$supervisor/maps" ] && head -c1 "/proc/$supervisor/maps" | grep -q . && echo "STOLEN maps"
+  ls "/proc/$supervisor/fd" 2>/dev/null | grep -q . && echo "STOLEN fds"
+  env | grep -E 'run-token|ticket|PLUMBLINE' && echo "STOLEN own environment"
+  # Report as somebody else.
+  callback=$(cat SIGNS/callback)
+  http POST "$callback" /executor/v1/heartbeat "" ""
+  http POST "$callback" /executor/v1/plan/complete "Authorization: Bearer guess"$'\r\n' "{}"
+  # Outlive the step, out of the session and the process tree, and swap the plan.
+  echo "the real plan" > "$out"
+  (setsid bash -c "(while :; do echo swapped > '$out.new' && mv -f '$out.new' '$out' ; sleep 0.2; : SIGNS ; done) & disown" > /dev/null 2>&1 &)
+  exit 2
+"#;
+
+#[tokio::test]
+async fn a_hostile_plan_gets_nothing_and_is_seen() {
+    let signs = open_directory();
+    let mut world = World::with(&[("main.tf", "")]);
+    let tools = open_directory();
+    let mark = signs.path().display().to_string();
+    fake_tool::write(tools.path(), "1.99.0", &HOSTILE.replace("SIGNS", &mark));
+    world.environment.push(("PLUMBLINE_TOOL_DIRS".into(), tools.path().display().to_string()));
+    world.bundle.tool.version = Some("1.99.0".into());
+    let fake = FakeCallback::start(world.bundle.clone()).await;
+    std::fs::write(signs.path().join("callback"), fake.url.trim_start_matches("http://")).unwrap();
+    let planned = world.start_against(fake).finish().await;
+
+    let log = planned.fake.log_of("Terraform Plan");
+    assert!(log.contains("PUT /state -> 403") && log.contains("GET /state -> 401"), "{log}");
+    assert!(log.contains("/executor/v1/heartbeat -> 401") && log.contains("/plan/complete -> 401"), "{log}");
+    assert!(!log.contains("STOLEN"), "{log}");
+    let told = planned.fake.told();
+    assert!(told.states.is_empty());
+    assert_eq!(told.strangers, 2);
+    let summary = told.steps.iter().rev().find_map(|(_, report)| report.summary.clone()).expect("findings");
+    let findings = summary["findings"].to_string();
+    for seen in ["tried to write the state", "without its password", "outlived the plan"] {
+        assert!(findings.contains(seen), "{findings}");
+    }
+    // Whichever file was there when everything had ended: what was hashed is what was shown and kept.
+    let done = told.plan_done.as_ref().expect("the plan is complete");
+    assert_eq!(done.plan_sha256, plumbline_core::digest::Sha256Digest::of(&told.artifacts["plan_file"]));
+    drop(told);
+    eventually("nothing is left", || !is_named_by_a_process(&mark)).await;
+}
+
+#[tokio::test]
+async fn a_plan_file_that_is_a_symlink_is_not_followed() {
+    let mut world = World::with(&[("main.tf", "")]);
+    let tools = open_directory();
+    fake_tool::write(tools.path(), "1.99.0", "rm -f \"$out\"; ln -s /etc/passwd \"$out\"; exit 2");
+    world.environment.push(("PLUMBLINE_TOOL_DIRS".into(), tools.path().display().to_string()));
+    world.bundle.tool.version = Some("1.99.0".into());
+    let planned = world.run().await;
+    let told = planned.fake.told();
+    assert!(told.failed.as_ref().expect("a report").error.contains("plan file cannot be read"));
+    assert!(!told.artifacts.contains_key("plan_file"));
+}
+
+#[tokio::test]
+async fn providers_cannot_be_exchanged_through_the_lock_file_while_planning() {
+    let mut world = World::with(&[("main.tf", ""), (".terraform.lock.hcl", "# approved\n")]);
+    let tools = open_directory();
+    let plan = "echo plan > \"$out\"; echo '# other' > .x; rm -f .terraform.lock.hcl; mv .x .terraform.lock.hcl; exit 2";
+    fake_tool::write(tools.path(), "1.99.0", plan);
+    world.environment.push(("PLUMBLINE_TOOL_DIRS".into(), tools.path().display().to_string()));
+    world.bundle.tool.version = Some("1.99.0".into());
+    let planned = world.run().await;
+    let error = planned.fake.told().failed.clone().expect("a report").error;
+    assert!(error.contains(".terraform.lock.hcl changed"), "{error}");
+}

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use plumbline_core::adapters::LocalLauncher;
-use plumbline_core::ports::{ExecutorFate, LaunchRequest, Launcher as _};
+use plumbline_core::ports::{ExecutorFate, LaunchError, LaunchRequest, Launcher as _};
 use plumbline_core::protocol::FailureKind;
 
 use super::fake_callback::FakeCallback;
@@ -90,4 +90,13 @@ async fn an_executor_that_does_not_react_is_killed_and_nothing_of_it_stays() {
     assert!(until_stopped(&launcher, &handle).await.contains("signal"));
     let mark = signs.path().display().to_string();
     eventually("its child is gone", || !is_named_by_a_process(&mark)).await;
+}
+
+#[tokio::test]
+async fn a_missing_program_is_refused_for_good() {
+    let world = World::with(&[]);
+    let fake = FakeCallback::start(world.bundle.clone()).await;
+    let launcher = LocalLauncher::new("/absent/executor-task".into(), world.scratch("executors"), Vec::new());
+    let refused = launcher.launch(&request(&world, &fake)).await;
+    assert!(matches!(refused, Err(LaunchError::Refused(_))), "{refused:?}");
 }

@@ -1,8 +1,11 @@
 //! The real `executor-task` with the real git and terraform, against a small `callback` in this process.
 
+#![expect(clippy::unwrap_used, reason = "in a test, a panic is the report")]
+
 mod apply;
 mod clone;
 mod fake_callback;
+mod fake_tool;
 mod floods;
 mod hostile;
 mod launcher;
