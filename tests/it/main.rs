@@ -2,6 +2,7 @@
 
 #![expect(unreachable_pub, reason = "a test binary has no outside; `pub` says what other tests may use")]
 
+mod moto;
 mod plane;
 
 mod api;

@@ -4,6 +4,7 @@ use aws_config::{BehaviorVersion, Region};
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::{Builder, Credentials, RequestChecksumCalculation, SharedHttpClient};
 use aws_smithy_http_client::tls;
+use plumbline_core::digest::Sha256Digest;
 
 /// Explicit access to a bucket.
 #[derive(Clone)]
@@ -64,4 +65,9 @@ pub(super) fn with_keys(keys: &Keys) -> Client {
 /// How S3 writes digests.
 pub(super) fn base64(bytes: &[u8]) -> String {
     aws_smithy_types::base64::encode(bytes)
+}
+
+/// A digest as S3 wrote it; `None` if it is that of an object in several parts.
+pub(super) fn digest(text: &str) -> Option<Sha256Digest> {
+    aws_smithy_types::base64::decode(text).ok().as_deref().and_then(Sha256Digest::from_slice)
 }

@@ -1,76 +1,75 @@
-//! The object store in S3.
+//! The object store in S3, or in what speaks its protocol.
 //!
-//! Writes carry `If-None-Match: *`, and stores that ignore the condition are asked first: an object is never replaced.
+//! Objects are written once: a write carries `If-None-Match: *` and its SHA-256, so it can neither replace an object nor
+//! arrive damaged. Signed uploads carry the SHA-256 too, as a signed header: sent again they can only write the same
+//! bytes, so they need no condition, and a client whose answer was lost just sends again.
 
 mod client;
+mod errors;
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_s3::operation::put_object::builders::PutObjectFluentBuilder;
 use aws_sdk_s3::presigning::{PresignedRequest, PresigningConfig};
 use aws_sdk_s3::primitives::ByteStream;
+use aws_sdk_s3::types::{ChecksumMode, ServerSideEncryption};
 use bytes::Bytes;
 use plumbline_core::digest::Sha256Digest;
-use plumbline_core::ports::{BlobError, BlobHead, BlobStore, UploadTerms};
+use plumbline_core::ports::{BlobError, BlobHead, BlobStore, UploadTerms, check_key};
 use plumbline_core::protocol::Presigned;
 
 pub use client::Keys;
-
-/// Where an object keeps its own digest, so that a repeated write is known without reading it back.
-const DIGEST: &str = "sha256";
 
 /// One bucket.
 #[derive(Clone, Debug)]
 pub struct S3Store {
     client: Client,
     bucket: String,
+    /// Encrypts what is written; `None` leaves it to the bucket's default.
+    kms_key_id: Option<String>,
 }
 
 impl S3Store {
     /// The bucket, with credentials, region and endpoint from the environment.
     pub async fn from_environment(bucket: &str) -> Self {
-        Self { client: client::from_environment().await, bucket: bucket.to_owned() }
+        Self { client: client::from_environment().await, bucket: bucket.to_owned(), kms_key_id: None }
     }
 
     /// The bucket at an endpoint of its own, with explicit keys and paths instead of host names.
     pub fn with_keys(keys: &Keys) -> Self {
-        Self { client: client::with_keys(keys), bucket: keys.bucket.clone() }
+        Self { client: client::with_keys(keys), bucket: keys.bucket.clone(), kms_key_id: None }
+    }
+
+    /// The same bucket; what is written from now on is encrypted with this KMS key.
+    #[must_use]
+    pub fn encrypted_with(mut self, kms_key_id: impl Into<String>) -> Self {
+        self.kms_key_id = Some(kms_key_id.into());
+        self
     }
 
     fn error<E>(&self, key: &str, error: &SdkError<E>) -> BlobError
     where
         SdkError<E>: ProvideErrorMetadata,
-        E: std::error::Error + 'static,
     {
-        let reason = error.message().or(error.code()).unwrap_or("no answer").to_owned();
-        let status = error.raw_response().map(|response| response.status().as_u16());
-        match (error.code(), status) {
-            (Some("NoSuchBucket"), _) => BlobError::StoreMissing { name: self.bucket.clone(), reason },
-            (Some("NoSuchKey" | "NotFound"), _) | (None, Some(404)) => BlobError::NotFound(key.to_owned()),
-            (_, Some(401 | 403)) => BlobError::Refused(reason),
-            (_, Some(status)) if status < 500 && status != 429 => BlobError::Refused(reason),
-            _ => BlobError::Unavailable(reason),
-        }
+        errors::blob_error(&self.bucket, key, error)
     }
 
-    /// Whether the object is there with this content; `None` if there is none.
-    async fn holds(&self, key: &str, bytes: &Bytes, digest: &str) -> Result<Option<bool>, BlobError> {
-        match self.client.head_object().bucket(&self.bucket).key(key).send().await {
-            Ok(head) => match head.metadata().and_then(|metadata| metadata.get(DIGEST)) {
-                Some(stored) => Ok(Some(stored == digest)),
-                // Uploaded by a signed URL: compare the bytes.
-                None => Ok(Some(self.get(key).await? == *bytes)),
-            },
-            Err(error) => match self.error(key, &error) {
-                BlobError::NotFound(_) => Ok(None),
-                other => Err(other),
-            },
-        }
+    /// A write with what every write says, by whatever way its bytes come.
+    fn write(&self, key: &str, sha256: Sha256Digest, content_type: &str) -> PutObjectFluentBuilder {
+        self.client
+            .put_object()
+            .bucket(&self.bucket)
+            .key(key)
+            .content_type(content_type)
+            .checksum_sha256(client::base64(&sha256.0))
+            .set_server_side_encryption(self.kms_key_id.as_ref().map(|_| ServerSideEncryption::AwsKms))
+            .set_ssekms_key_id(self.kms_key_id.clone())
     }
 
-    /// A HEAD answer has no body, so a missing bucket looks like a missing object: ask.
+    /// Some stores take a missing bucket for a missing object, and a HEAD's answer cannot say which it is: ask.
     async fn require_bucket(&self) -> Result<(), BlobError> {
         match self.client.head_bucket().bucket(&self.bucket).send().await {
             Ok(_) => Ok(()),
@@ -88,44 +87,47 @@ impl S3Store {
 #[async_trait]
 impl BlobStore for S3Store {
     async fn put(&self, key: &str, bytes: Bytes, content_type: &str) -> Result<(), BlobError> {
-        let digest = Sha256Digest::of(&bytes).to_string();
-        let settled = |same: bool| if same { Ok(()) } else { Err(BlobError::Conflict(key.to_owned())) };
-        if let Some(same) = self.holds(key, &bytes, &digest).await? {
-            return settled(same);
+        check_key(key)?;
+        let sha256 = Sha256Digest::of(&bytes);
+        let size_bytes = bytes.len() as u64;
+        let write = self.write(key, sha256, content_type).if_none_match("*").body(ByteStream::from(bytes));
+        match write.send().await.map_err(|error| self.error(key, &error)) {
+            Ok(_) => Ok(()),
+            // Somebody else's object, or our own earlier try whose answer was lost.
+            Err(BlobError::Conflict(_)) => {
+                let same = plumbline_core::ports::holds(self, key, size_bytes, sha256).await?;
+                if same { Ok(()) } else { Err(BlobError::Conflict(key.to_owned())) }
+            }
+            Err(BlobError::NotFound(_)) => {
+                self.require_bucket().await?;
+                Err(BlobError::Unavailable("it did not find what it was about to write".into()))
+            }
+            Err(other) => Err(other),
         }
-        let sent = self
-            .client
-            .put_object()
-            .bucket(&self.bucket)
-            .key(key)
-            .content_type(content_type)
-            .metadata(DIGEST, &digest)
-            .if_none_match("*")
-            .body(ByteStream::from(bytes.clone()))
-            .send()
-            .await;
-        let Err(error) = sent else { return Ok(()) };
-        let status = error.raw_response().map(|response| response.status().as_u16());
-        if matches!(status, Some(409 | 412)) {
-            // Another writer, or our own earlier try whose answer was lost.
-            return settled(self.holds(key, &bytes, &digest).await?.unwrap_or(false));
-        }
-        Err(self.error(key, &error))
     }
 
     async fn get(&self, key: &str) -> Result<Bytes, BlobError> {
-        let answer = self.client.get_object().bucket(&self.bucket).key(key).send().await;
-        let answer = answer.map_err(|error| self.error(key, &error))?;
-        let body = answer.body.collect().await.map_err(|error| BlobError::Unavailable(error.to_string()))?;
-        Ok(body.into_bytes())
+        check_key(key)?;
+        match self.client.get_object().bucket(&self.bucket).key(key).send().await {
+            Ok(answer) => match answer.body.collect().await {
+                Ok(body) => Ok(body.into_bytes()),
+                Err(_) => Err(BlobError::Unavailable("the object broke off".into())),
+            },
+            Err(error) => match self.error(key, &error) {
+                missing @ BlobError::NotFound(_) => self.require_bucket().await.and(Err(missing)),
+                other => Err(other),
+            },
+        }
     }
 
     async fn head(&self, key: &str) -> Result<Option<BlobHead>, BlobError> {
-        match self.client.head_object().bucket(&self.bucket).key(key).send().await {
-            Ok(head) => {
-                let size_bytes = u64::try_from(head.content_length().unwrap_or(0)).unwrap_or(0);
-                Ok(Some(BlobHead { size_bytes }))
-            }
+        check_key(key)?;
+        let request = self.client.head_object().bucket(&self.bucket).key(key);
+        match request.checksum_mode(ChecksumMode::Enabled).send().await {
+            Ok(head) => Ok(Some(BlobHead {
+                size_bytes: head.content_length().and_then(|length| u64::try_from(length).ok()).unwrap_or(0),
+                sha256: head.checksum_sha256().and_then(client::digest),
+            })),
             Err(error) => match self.error(key, &error) {
                 BlobError::NotFound(_) => self.require_bucket().await.map(|()| None),
                 other => Err(other),
@@ -134,10 +136,11 @@ impl BlobStore for S3Store {
     }
 
     async fn delete(&self, key: &str) -> Result<(), BlobError> {
+        check_key(key)?;
         match self.client.delete_object().bucket(&self.bucket).key(key).send().await {
             Ok(_) => Ok(()),
             Err(error) => match self.error(key, &error) {
-                BlobError::NotFound(_) => Ok(()),
+                BlobError::NotFound(_) => self.require_bucket().await,
                 other => Err(other),
             },
         }
@@ -149,16 +152,12 @@ impl BlobStore for S3Store {
         terms: &UploadTerms,
         age: Duration,
     ) -> Result<Presigned, BlobError> {
-        let size = i64::try_from(terms.size_bytes).unwrap_or(i64::MAX);
-        let checksum = client::base64(&terms.sha256.0);
+        check_key(key)?;
+        let size = i64::try_from(terms.size_bytes)
+            .map_err(|_| BlobError::Refused("no object can be that long".into()))?;
         let signed = self
-            .client
-            .put_object()
-            .bucket(&self.bucket)
-            .key(key)
-            .content_type(&terms.content_type)
+            .write(key, terms.sha256, &terms.content_type)
             .content_length(size)
-            .checksum_sha256(checksum)
             .presigned(terms_of(age)?)
             .await
             .map_err(|error| self.error(key, &error))?;
@@ -166,14 +165,9 @@ impl BlobStore for S3Store {
     }
 
     async fn presign_get(&self, key: &str, age: Duration) -> Result<Presigned, BlobError> {
-        let signed = self
-            .client
-            .get_object()
-            .bucket(&self.bucket)
-            .key(key)
-            .presigned(terms_of(age)?)
-            .await
-            .map_err(|error| self.error(key, &error))?;
+        check_key(key)?;
+        let request = self.client.get_object().bucket(&self.bucket).key(key);
+        let signed = request.presigned(terms_of(age)?).await.map_err(|error| self.error(key, &error))?;
         Ok(presigned("GET", &signed))
     }
 }

@@ -24,6 +24,9 @@ pub struct UploadTerms {
 pub struct BlobHead {
     /// Length in bytes.
     pub size_bytes: u64,
+    /// Digest that the store checked when the bytes came. `None` proves nothing: another writer, or a store that took
+    /// the bytes before it found them to be wrong.
+    pub sha256: Option<Sha256Digest>,
 }
 
 /// What can go wrong with the object store.
@@ -79,6 +82,22 @@ pub trait BlobStore: Send + Sync + std::fmt::Debug {
 
     /// A URL to read the object.
     async fn presign_get(&self, key: &str, age: Duration) -> Result<Presigned, BlobError>;
+}
+
+/// Whether a store holds exactly the announced bytes. They are read only if the store does not know their digest.
+pub async fn holds(
+    store: &dyn BlobStore,
+    key: &str,
+    size_bytes: u64,
+    sha256: Sha256Digest,
+) -> Result<bool, BlobError> {
+    match store.head(key).await? {
+        Some(BlobHead { size_bytes: size, sha256: Some(known) }) => Ok(size == size_bytes && known == sha256),
+        Some(BlobHead { size_bytes: size, sha256: None }) if size == size_bytes => {
+            Ok(Sha256Digest::of(&store.get(key).await?) == sha256)
+        }
+        Some(_) | None => Ok(false),
+    }
 }
 
 /// Refuses keys that are not plain relative paths.

@@ -11,7 +11,7 @@ use crate::db::{DbError, Query};
 use crate::digest::Sha256Digest;
 use crate::executors::ExecutorCaller;
 use crate::ids::{ArtifactId, BlobId, RunId};
-use crate::ports::UploadTerms;
+use crate::ports::{self, UploadTerms};
 use crate::protocol::{ArtifactKind, Presigned, RunPhase, UploadBegin};
 
 const ARTIFACT_BYTES_MAX: u64 = 1 << 30;
@@ -117,9 +117,9 @@ pub async fn commit(deps: &Deps, caller: &ExecutorCaller, kind: ArtifactKind) ->
     let row = conn.query_opt(OF_ATTEMPT, &[&caller.run_id, &kind.as_str(), &caller.lease.token]).await?;
     drop(conn);
     let Some(row) = row else { return Err(missing) };
-    let head = deps.blobs.head(row.get("key")).await?;
-    let size: i64 = row.get("size_bytes");
-    if head.is_none_or(|head| i64::try_from(head.size_bytes) != Ok(size)) {
+    let size_bytes = u64::try_from(row.get::<_, i64>("size_bytes")).unwrap_or(0);
+    let sha256 = Sha256Digest::from_slice(row.get("sha256")).ok_or_else(|| DbError::Row("sha256".into()))?;
+    if !ports::holds(&*deps.blobs, row.get("key"), size_bytes, sha256).await? {
         return Err(missing);
     }
     deps.db.conn().await?.execute(COMMIT, &[&row.get::<_, BlobId>("id")]).await?;

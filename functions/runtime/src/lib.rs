@@ -10,6 +10,7 @@
 //! | `PLUMBLINE_PUBLIC_URL` | where people reach us |
 //! | `PLUMBLINE_CALLBACK_URL` | where executors reach us; default: the public URL |
 //! | `PLUMBLINE_BLOBS` | `s3://bucket` or `file:///directory` |
+//! | `PLUMBLINE_BLOBS_KMS_KEY` | the KMS key that encrypts objects in S3; default: the bucket's setting |
 //! | `PLUMBLINE_BLOBS_URL` | where signed URLs of a directory point; default: the public URL with `/blobs` |
 //! | `PLUMBLINE_WAKER` | `sqs:<queue URL>` or `none` (default) |
 //! | `PLUMBLINE_KEY_ID`, `PLUMBLINE_KEY_<DOMAIN>` | the derived keys of this function |

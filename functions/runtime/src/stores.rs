@@ -21,7 +21,11 @@ pub(crate) async fn blob_store(
 ) -> Result<Arc<dyn BlobStore>, SettingError> {
     let place = environment.get(BLOBS, "the object store: s3://bucket or file:///directory")?;
     if let Some(bucket) = place.strip_prefix("s3://").filter(|bucket| !bucket.is_empty()) {
-        return Ok(Arc::new(S3Store::from_environment(bucket).await));
+        let store = S3Store::from_environment(bucket).await;
+        return Ok(match environment.find("PLUMBLINE_BLOBS_KMS_KEY") {
+            Some(key_id) => Arc::new(store.encrypted_with(key_id)),
+            None => Arc::new(store),
+        });
     }
     let Some(directory) = place.strip_prefix("file://").map(Path::new).filter(|path| path.is_absolute())
     else {

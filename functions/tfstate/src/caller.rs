@@ -8,24 +8,36 @@ use plumbline_core::Deps;
 use plumbline_core::access::Ctx;
 use plumbline_core::sessions::{self, SessionError};
 
-/// The person behind a request. Their unit is the one they name, or their first.
+/// The person behind a request. Their unit is the one that `X-Business-Unit` names, or a user name `unit/<slug>` from
+/// clients that cannot send headers, or their first; any other user name means nothing.
 pub(crate) async fn authenticate(deps: &Deps, headers: &HeaderMap) -> Result<Ctx, Problem> {
-    let token = token(headers).ok_or(SessionError::Unauthenticated(
-        "send a token as the password of Basic authentication, or as a bearer token",
+    let credentials = Credentials::read(headers).ok_or(SessionError::Unauthenticated(
+        "send an access token as the password of Basic authentication, or as a bearer token",
     ))?;
-    let unit = headers.get(plumbline_api::caller::BUSINESS_UNIT).and_then(|value| value.to_str().ok());
-    Ok(sessions::service::authenticate(deps, &token, unit).await?)
+    let unit = match headers.get(plumbline_api::caller::BUSINESS_UNIT) {
+        // Bytes that are no text name no unit; the answer is that of an unknown slug.
+        Some(value) => Some(value.to_str().unwrap_or("?")),
+        None => credentials.user.strip_prefix("unit/"),
+    };
+    Ok(sessions::service::authenticate(deps, &credentials.token, unit).await?)
 }
 
-fn token(headers: &HeaderMap) -> Option<String> {
-    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
-    let (scheme, credentials) = value.split_once(' ')?;
-    if scheme.eq_ignore_ascii_case("bearer") {
-        return Some(credentials.trim().to_owned());
+struct Credentials {
+    user: String,
+    token: String,
+}
+
+impl Credentials {
+    fn read(headers: &HeaderMap) -> Option<Self> {
+        let (scheme, rest) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+        if scheme.eq_ignore_ascii_case("bearer") {
+            return Some(Self { user: String::new(), token: rest.trim().to_owned() });
+        }
+        if !scheme.eq_ignore_ascii_case("basic") {
+            return None;
+        }
+        let decoded = String::from_utf8(STANDARD.decode(rest.trim()).ok()?).ok()?;
+        let (user, token) = decoded.split_once(':')?;
+        Some(Self { user: user.to_owned(), token: token.to_owned() })
     }
-    if !scheme.eq_ignore_ascii_case("basic") {
-        return None;
-    }
-    let decoded = String::from_utf8(STANDARD.decode(credentials.trim()).ok()?).ok()?;
-    decoded.split_once(':').map(|(_, password)| password.to_owned())
 }

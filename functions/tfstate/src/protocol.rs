@@ -4,19 +4,29 @@ use std::io::Write as _;
 
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
-use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use bytes::BytesMut;
+use http_body_util::BodyExt as _;
 use plumbline_api::problem::Problem;
 use plumbline_core::Deps;
 use plumbline_core::ids::WorkspaceId;
 use plumbline_core::tfstates::service::{self, InlineWrite, StateActor, StateBody};
 use plumbline_core::tfstates::{LockInfo, StateError};
+use url::form_urlencoded;
 
 /// States below this are not worth compressing.
 const GZIP_BYTES_MIN: usize = 4 << 10;
+/// Longer than any lock info that is accepted.
+const LOCK_BYTES_MAX: usize = 64 << 10;
+/// How much of a body that is too large is read and dropped: a client that is still sending when the connection closes
+/// sees a broken pipe instead of our answer.
+const DROPPED_BYTES_MAX: usize = 64 << 20;
+const CONTENT_MD5: HeaderName = HeaderName::from_static("content-md5");
+/// States hold secrets: nobody between us and the client may keep them.
+const NO_STORE: [(HeaderName, &str); 1] = [(header::CACHE_CONTROL, "no-store")];
 
 /// One call of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,33 +73,29 @@ pub async fn answer(
         Call::Read => read(deps, actor, workspace, &parts.headers).await,
         Call::Purge => Err(StateError::NeverPurged.into()),
         Call::Write => {
-            let max = deps.limits.inline_state_bytes_max;
-            let body = bytes(body, max).await?.ok_or(StateError::TooLarge { max_bytes: max })?;
+            let max_bytes = deps.limits.inline_state_bytes_max;
+            let body = bytes(body, max_bytes).await?.ok_or(StateError::TooLarge { max_bytes })?;
             let lock_id = parts.uri.query().and_then(lock_id);
-            let content_md5 = parts.headers.get("content-md5").and_then(|value| value.to_str().ok());
+            let content_md5 = match parts.headers.get(CONTENT_MD5) {
+                None => None,
+                // Bytes that are no text are no digest either.
+                Some(value) => Some(value.to_str().map_err(|_| StateError::DigestMismatch)?),
+            };
             let write = InlineWrite { lock_id: lock_id.as_deref(), content_md5, body };
-            service::write_inline(deps, actor, workspace, &write).await.map_err(refused)?;
-            Ok(StatusCode::OK.into_response())
+            done(service::write_inline(deps, actor, workspace, &write).await.map(drop))
         }
         Call::Lock => {
             let info = LockInfo::parse(&lock_body(body).await?).map_err(StateError::from)?;
-            match service::lock(deps, actor, workspace, &info).await {
-                Ok(()) => Ok(StatusCode::OK.into_response()),
-                Err(error) => held(error),
-            }
+            done(service::lock(deps, actor, workspace, &info).await)
         }
         Call::Unlock => {
             let body = lock_body(body).await?;
-            let released = if body.is_empty() {
-                service::force_unlock(deps, actor, workspace).await
-            } else {
-                let info = LockInfo::parse(&body).map_err(StateError::from)?;
-                service::unlock(deps, actor, workspace, &info).await
-            };
-            match released {
-                Ok(()) => Ok(StatusCode::OK.into_response()),
-                Err(error) => held(error),
+            // Terraform's force-unlock sends no body at all: the id that the user typed stays with the client.
+            if body.is_empty() {
+                return done(service::force_unlock(deps, actor, workspace).await);
             }
+            let info = LockInfo::parse(&body).map_err(StateError::from)?;
+            done(service::unlock(deps, actor, workspace, &info).await)
         }
     }
 }
@@ -103,20 +109,30 @@ async fn read(
     match service::read(deps, actor, workspace).await? {
         StateBody::Empty => Ok(StatusCode::NO_CONTENT.into_response()),
         StateBody::Elsewhere(there) => {
-            Ok((StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, there.url)]).into_response())
+            // 307 and nothing else: see the crate's words on redirects.
+            let there = [(header::LOCATION, there.url)];
+            Ok((StatusCode::TEMPORARY_REDIRECT, NO_STORE, there).into_response())
         }
         StateBody::Inline { bytes, md5 } => {
-            let md5 = STANDARD.encode(md5);
-            let accepts = headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
-            let known = [(header::CONTENT_TYPE, "application/json".to_owned())];
-            if accepts.is_some_and(|accepts| accepts.contains("gzip")) && bytes.len() >= GZIP_BYTES_MIN {
+            let known = [(header::CONTENT_TYPE, "application/json"), (header::VARY, "accept-encoding")];
+            let md5 = [(CONTENT_MD5, STANDARD.encode(md5))];
+            if accepts_gzip(headers) && bytes.len() >= GZIP_BYTES_MIN {
                 let encoded = gzip(&bytes).map_err(|error| Problem::internal(&error))?;
-                let gzipped = [(header::CONTENT_ENCODING, "gzip")];
-                return Ok((StatusCode::OK, known, gzipped, [("content-md5", md5)], encoded).into_response());
+                let coding = [(header::CONTENT_ENCODING, "gzip")];
+                return Ok((StatusCode::OK, NO_STORE, known, coding, md5, encoded).into_response());
             }
-            Ok((StatusCode::OK, known, [("content-md5", md5)], bytes).into_response())
+            Ok((StatusCode::OK, NO_STORE, known, md5, bytes).into_response())
         }
     }
+}
+
+fn accepts_gzip(headers: &HeaderMap) -> bool {
+    headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok()).any(|value| {
+        value.split(',').any(|coding| {
+            let (name, quality) = coding.split_once(';').unwrap_or((coding, ""));
+            name.trim().eq_ignore_ascii_case("gzip") && !matches!(quality.trim(), "q=0" | "q=0.0")
+        })
+    })
 }
 
 fn gzip(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
@@ -125,61 +141,51 @@ fn gzip(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     encoder.finish()
 }
 
-/// The holder's LockInfo as a bare object: clients print it, and read the id from its top level.
-fn held(error: StateError) -> Result<Response, Problem> {
-    match error {
-        StateError::Locked { holder } => Ok(bare(StatusCode::LOCKED, holder)),
-        other => Err(other.into()),
+/// 200, because clients take 201 and 204 for errors on some calls; or the refusal. A held lock is answered with its
+/// holder's LockInfo as the whole body: clients print it, and read the id from its top level.
+fn done(outcome: Result<(), StateError>) -> Result<Response, Problem> {
+    match outcome {
+        Ok(()) => Ok(StatusCode::OK.into_response()),
+        Err(StateError::Locked { holder }) => {
+            Ok((StatusCode::LOCKED, [(header::CONTENT_TYPE, "application/json")], holder).into_response())
+        }
+        Err(other) => Err(other.into()),
     }
-}
-
-fn refused(error: StateError) -> Problem {
-    error.into()
-}
-
-fn bare(status: StatusCode, json: String) -> Response {
-    (status, [(header::CONTENT_TYPE, "application/json")], json).into_response()
 }
 
 /// The body, or `None` if it is longer than `max`.
-async fn bytes(body: Body, max: usize) -> Result<Option<Bytes>, Problem> {
-    match Limited::new(body, max).collect().await {
-        Ok(collected) => Ok(Some(collected.to_bytes())),
-        Err(error) if error.is::<LengthLimitError>() => Ok(None),
-        Err(_) => Err(Problem::new(
-            StatusCode::BAD_REQUEST,
-            "malformed-body",
-            "The body broke off",
-            "The connection ended before the whole body had come.",
-        )),
+async fn bytes(mut body: Body, max: usize) -> Result<Option<Bytes>, Problem> {
+    let (mut bytes, mut dropped) = (BytesMut::new(), 0);
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| {
+            Problem::new(
+                StatusCode::BAD_REQUEST,
+                "malformed-body",
+                "The body broke off",
+                "The connection ended before the whole body had come.",
+            )
+        })?;
+        let Ok(data) = frame.into_data() else { continue };
+        if dropped == 0 && bytes.len() + data.len() <= max {
+            bytes.extend_from_slice(&data);
+            continue;
+        }
+        dropped += std::mem::take(&mut bytes).len() + data.len();
+        if dropped > DROPPED_BYTES_MAX {
+            break;
+        }
     }
+    Ok((dropped == 0).then(|| bytes.freeze()))
 }
 
 async fn lock_body(body: Body) -> Result<Bytes, Problem> {
-    Ok(bytes(body, 64 << 10).await?.ok_or(StateError::BadLock(plumbline_core::tfstates::BadLock::TooLong))?)
+    Ok(bytes(body, LOCK_BYTES_MAX)
+        .await?
+        .ok_or(StateError::BadLock(plumbline_core::tfstates::BadLock::TooLong))?)
 }
 
-/// `?ID=`, in the spelling that Terraform sends, percent-decoded.
+/// `?ID=`, in the spelling that Terraform sends.
 fn lock_id(query: &str) -> Option<String> {
-    let raw = query.split('&').find_map(|pair| pair.strip_prefix("ID="))?;
-    let mut decoded = Vec::with_capacity(raw.len());
-    let mut rest = raw.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let hex = |digits: &[u8]| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok();
-        match (first, tail) {
-            (b'%', [high, low, after @ ..]) if hex(&[*high, *low]).is_some() => {
-                decoded.extend(hex(&[*high, *low]));
-                rest = after;
-            }
-            (b'+', _) => {
-                decoded.push(b' ');
-                rest = tail;
-            }
-            _ => {
-                decoded.push(*first);
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8(decoded).ok().filter(|id| !id.is_empty())
+    let (_, id) = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "ID")?;
+    Some(id.into_owned()).filter(|id| !id.is_empty())
 }

@@ -2,9 +2,7 @@
 //! with `moto_server` on the PATH, or named by `PLUMBLINE_TEST_MOTO`, the same launcher is also shown to it.
 
 use std::collections::BTreeMap;
-use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use aws_sdk_ecs::config::{Credentials, Region};
 use axum::extract::State;
@@ -17,6 +15,8 @@ use plumbline_core::ports::{ExecutorFate, LaunchError, LaunchRequest, Launcher};
 use plumbline_ecs::{EcsLauncher, EcsSettings, config_loader};
 use serde_json::{Value, json};
 use uuid::Uuid;
+
+use crate::moto;
 
 #[derive(Default)]
 struct Cluster {
@@ -211,39 +211,6 @@ async fn an_ecs_that_is_away_is_unavailable() {
     assert!(matches!(launcher.launch(&request(1)).await, Err(LaunchError::Unavailable(_))));
 }
 
-/// Ends the server with the test.
-struct Moto(Child);
-
-impl Drop for Moto {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-async fn moto() -> Option<(Moto, String)> {
-    let program = std::env::var("PLUMBLINE_TEST_MOTO").unwrap_or_else(|_| "moto_server".into());
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let child = Command::new(&program)
-        .args(["-H", "127.0.0.1", "-p", &port.to_string()])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn();
-    let Ok(child) = child else {
-        eprintln!("skipped: {program} (PyPI: moto[server]) was not found");
-        return None;
-    };
-    let moto = Moto(child);
-    let url = format!("http://127.0.0.1:{port}");
-    for _ in 0..600 {
-        if reqwest::get(format!("{url}/moto-api/")).await.is_ok() {
-            return Some((moto, url));
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    panic!("moto did not start");
-}
-
 /// One call as AWS's tools would send it; moto looks at the service in the credential only.
 async fn aws(url: &str, service: &str, target: Option<&str>, body: String) -> String {
     let credential = format!("AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/{service}/aws4_request");
@@ -270,7 +237,7 @@ fn first_tag(xml: &str, tag: &str) -> String {
 #[tokio::test]
 async fn moto_accepts_launches_and_tells_their_fates() {
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let Some((_moto, url)) = moto().await else { return };
+    let Some((_moto, url)) = moto::start().await else { return };
     aws(&url, "ecs", Some("CreateCluster"), json!({ "clusterName": "plumbline" }).to_string()).await;
     let definition = json!({ "family": "executor", "networkMode": "awsvpc", "cpu": "256", "memory": "512",
         "requiresCompatibilities": ["FARGATE"],

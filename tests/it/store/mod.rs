@@ -1,8 +1,11 @@
 //! Tests of store, one file per feature.
 
 mod audit;
+mod blobs;
 mod grants;
 mod idempotency;
+mod object_stores;
 mod schema;
 mod sessions;
+
 mod workspaces;

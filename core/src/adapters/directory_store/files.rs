@@ -5,7 +5,9 @@ use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
+use sha2::{Digest as _, Sha256};
 
+use crate::digest::Sha256Digest;
 use crate::ports::{BlobError, BlobHead, check_key};
 
 /// Where files grow before they get their name. No key can contain `~`, so it is out of every key's way.
@@ -44,12 +46,23 @@ pub(super) fn get(root: &Path, key: &str) -> Result<Bytes, BlobError> {
 }
 
 pub(super) fn head(root: &Path, key: &str) -> Result<Option<BlobHead>, BlobError> {
-    match fs::metadata(path_of(root, key)?) {
-        Ok(metadata) if metadata.is_file() => Ok(Some(BlobHead { size_bytes: metadata.len() })),
+    let path = path_of(root, key)?;
+    match fs::metadata(&path) {
+        Ok(metadata) if metadata.is_file() => {
+            let sha256 = digest_of(&path).map_err(|error| store_error(root, key, &error))?;
+            Ok(Some(BlobHead { size_bytes: metadata.len(), sha256: Some(sha256) }))
+        }
         Ok(_) => Ok(None),
         Err(error) if is_absent(&error) => require_root(root).map(|()| None),
         Err(error) => Err(store_error(root, key, &error)),
     }
+}
+
+/// Reads piece by piece: objects may be larger than memory.
+fn digest_of(path: &Path) -> io::Result<Sha256Digest> {
+    let mut hasher = Sha256::new();
+    io::copy(&mut File::open(path)?, &mut hasher)?;
+    Ok(Sha256Digest(hasher.finalize().into()))
 }
 
 pub(super) fn delete(root: &Path, key: &str) -> Result<(), BlobError> {

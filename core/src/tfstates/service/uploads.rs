@@ -6,7 +6,7 @@ use crate::Deps;
 use crate::access::Actor;
 
 use crate::ids::{StateUploadId, WorkspaceId};
-use crate::ports::UploadTerms;
+use crate::ports::{self, UploadTerms};
 use crate::protocol::{StateUploadAnswer, StateUploadBegin, StateUploadCommit};
 use crate::tfstates::store::{self, NewUpload, NewVersion, UploadRow, UploadStatus};
 use crate::tfstates::{StateError, Write, WriteFence};
@@ -116,10 +116,10 @@ pub async fn sweep_uploads(deps: &Deps) -> Result<usize, StateError> {
     }
 }
 
-/// The signed URL let nothing but the announced bytes in; the length is checked once more where a store is lax.
+/// Whether the announced bytes are there. Other ones stay: a repeated upload replaces them.
 async fn is_there(deps: &Deps, upload: &UploadRow) -> Result<bool, StateError> {
-    let head = deps.blobs.head(&upload.key).await?;
-    Ok(head.is_some_and(|head| i64::try_from(head.size_bytes) == Ok(upload.size_bytes)))
+    let size_bytes = u64::try_from(upload.size_bytes).unwrap_or(0);
+    Ok(ports::holds(&*deps.blobs, &upload.key, size_bytes, upload.sha256).await?)
 }
 
 async fn commit(deps: &Deps, author: &Author, seen: &UploadRow) -> Result<StateUploadCommit, StateError> {

@@ -1,0 +1,226 @@
+//! The conformance suite of object stores: every bullet holds on every store.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use plumbline_core::digest::Sha256Digest;
+use plumbline_core::ports::{BlobError, UploadTerms, holds};
+use plumbline_core::protocol::Presigned;
+use reqwest::StatusCode;
+
+use super::object_stores::{self, Store};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn terms(bytes: &[u8]) -> UploadTerms {
+    UploadTerms {
+        size_bytes: bytes.len() as u64,
+        sha256: Sha256Digest::of(bytes),
+        content_type: "application/json".into(),
+    }
+}
+
+async fn send(request: &Presigned, body: &[u8]) -> (StatusCode, Bytes) {
+    let method = request.method.parse().unwrap();
+    let mut call = reqwest::Client::new().request(method, &request.url).body(body.to_vec());
+    for (name, value) in &request.headers {
+        if !name.eq_ignore_ascii_case("content-length") {
+            call = call.header(name, value);
+        }
+    }
+    let answer = call.send().await.expect("an answer");
+    (answer.status(), answer.bytes().await.unwrap_or_default())
+}
+
+#[tokio::test]
+async fn an_object_is_written_once_and_read_whole() {
+    for Store { name, blobs, .. } in &object_stores::all().await {
+        let key = "states/unit/workspace/one.tfstate";
+        assert_eq!(blobs.head(key).await.unwrap(), None, "{name}");
+        assert!(matches!(blobs.get(key).await, Err(BlobError::NotFound(_))), "{name}");
+        blobs.put(key, Bytes::from_static(b"one"), "application/json").await.unwrap();
+        // Our own earlier success, its answer lost.
+        blobs.put(key, Bytes::from_static(b"one"), "application/json").await.unwrap();
+        let other = blobs.put(key, Bytes::from_static(b"two"), "application/json").await;
+        assert!(matches!(other, Err(BlobError::Conflict(_))), "{name}: {other:?}");
+        assert_eq!(blobs.get(key).await.unwrap(), "one", "{name}");
+        let head = blobs.head(key).await.unwrap().unwrap();
+        assert_eq!(head.size_bytes, 3, "{name}");
+        match head.sha256 {
+            Some(known) => assert_eq!(known, Sha256Digest::of(b"one"), "{name}"),
+            None => {
+                eprintln!("{name}: HEAD tells no digest, so `holds` reads the object");
+                assert_eq!(*name, "moto");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn deleting_is_idempotent() {
+    for Store { name, blobs, .. } in &object_stores::all().await {
+        blobs.put("a/b", Bytes::from_static(b"x"), "text/plain").await.unwrap();
+        blobs.delete("a/b").await.unwrap();
+        blobs.delete("a/b").await.unwrap();
+        assert_eq!(blobs.head("a/b").await.unwrap(), None, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn an_empty_object_and_a_large_one_are_kept() {
+    let large = Bytes::from(vec![b'x'; 9 << 20]);
+    for Store { name, blobs, .. } in &object_stores::all().await {
+        blobs.put("empty", Bytes::new(), "text/plain").await.unwrap();
+        assert_eq!(blobs.get("empty").await.unwrap(), "", "{name}");
+        blobs.put("large", large.clone(), "text/plain").await.unwrap();
+        assert!(blobs.get("large").await.unwrap() == large, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_missing_store_is_never_an_empty_one() {
+    for Store { name, missing, .. } in &object_stores::all().await {
+        let is_missing = |result: Result<(), BlobError>| {
+            assert!(matches!(result, Err(BlobError::StoreMissing { .. })), "{name}: {result:?}");
+        };
+        is_missing(missing.get("a").await.map(drop));
+        is_missing(missing.head("a").await.map(drop));
+        is_missing(missing.delete("a").await);
+        let put = missing.put("a", Bytes::from_static(b"x"), "text/plain").await;
+        if put.is_ok() {
+            // Nothing is lost by it; what must never happen is that a missing bucket reads as an empty one.
+            eprintln!("{name}: a write makes a missing bucket");
+            assert_eq!(*name, "s3s-fs");
+        } else {
+            is_missing(put);
+        }
+    }
+}
+
+#[tokio::test]
+async fn keys_that_are_no_plain_paths_are_refused() {
+    for Store { name, blobs, .. } in &object_stores::all().await {
+        for key in [
+            "",
+            "/a",
+            "a/",
+            "a//b",
+            "../a",
+            "a/../b",
+            "a/./b",
+            "a b",
+            "a\0b",
+            "ä",
+            "a?b",
+            "a%2e",
+            "~incoming/x",
+        ] {
+            assert!(matches!(blobs.get(key).await, Err(BlobError::Refused(_))), "{name}: {key:?}");
+            let put = blobs.put(key, Bytes::from_static(b"x"), "text/plain").await;
+            assert!(matches!(put, Err(BlobError::Refused(_))), "{name}: {key:?}: {put:?}");
+            assert!(blobs.presign_get(key, MINUTE).await.is_err(), "{name}: {key:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn thirty_two_writers_of_one_key_leave_the_object_of_one() {
+    for Store { name, blobs, .. } in &object_stores::all().await {
+        if *name == "s3s-fs" {
+            // It checks the condition, then writes. Our keys name one body each, so nobody races for one.
+            eprintln!("s3s-fs: skipped, If-None-Match is not atomic");
+            continue;
+        }
+        let writes = (0..32).map(|number: u8| {
+            let blobs = blobs.clone();
+            tokio::spawn(async move {
+                blobs
+                    .put("raced", Bytes::from(vec![number; 1000]), "text/plain")
+                    .await
+                    .is_ok()
+                    .then_some(number)
+            })
+        });
+        let mut winners = Vec::new();
+        for write in writes.collect::<Vec<_>>() {
+            winners.extend(write.await.unwrap());
+        }
+        let kept = blobs.get("raced").await.unwrap();
+        assert_eq!(kept.len(), 1000, "{name}");
+        assert!(kept.iter().all(|byte| *byte == kept[0]), "{name}: two writes were mixed");
+        assert_eq!(winners, [kept[0]], "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_signed_upload_takes_exactly_the_announced_bytes() {
+    for Store { name, blobs, .. } in &object_stores::all().await {
+        let (key, bytes) = ("uploads/x", b"the state".as_slice());
+        let request = blobs.presign_put(key, &terms(bytes), MINUTE).await.unwrap();
+        let (status, _) = send(&request, b"not state").await;
+        if status.is_success() {
+            // Whoever commits an upload asks `holds`, never the status alone.
+            eprintln!("{name}: a signed upload took other bytes of the same length");
+            assert_eq!(*name, "moto", "the digest is not checked");
+        }
+        assert!(!holds(&**blobs, key, 9, Sha256Digest::of(bytes)).await.unwrap(), "{name}");
+
+        let (status, body) = send(&request, bytes).await;
+        assert!(status.is_success(), "{name}: {status} {body:?}");
+        let (status, _) = send(&request, bytes).await;
+        assert!(status.is_success(), "{name}: a repeated upload: {status}");
+        assert!(holds(&**blobs, key, 9, Sha256Digest::of(bytes)).await.unwrap(), "{name}");
+        assert!(!holds(&**blobs, key, 8, Sha256Digest::of(bytes)).await.unwrap(), "{name}");
+        assert_eq!(blobs.get(key).await.unwrap(), bytes, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_signed_upload_cannot_be_turned_to_another_key_or_digest() {
+    for Store { name, blobs, .. } in &object_stores::all().await {
+        if *name == "moto" {
+            eprintln!("moto: skipped, it does not check signatures");
+            continue;
+        }
+        let bytes = b"the state".as_slice();
+        let request = blobs.presign_put("uploads/x", &terms(bytes), MINUTE).await.unwrap();
+        let moved = Presigned { url: request.url.replace("uploads/x", "uploads/y"), ..request.clone() };
+        assert_eq!(send(&moved, bytes).await.0, StatusCode::FORBIDDEN, "{name}");
+        let digest = |bytes: &[u8]| terms(bytes).sha256;
+        let mut forged = request.clone();
+        forged.url = forged.url.replace(&digest(bytes).to_string(), &digest(b"not state").to_string());
+        if let Some(checksum) = forged.headers.get_mut("x-amz-checksum-sha256") {
+            use base64::Engine as _;
+            *checksum = base64::engine::general_purpose::STANDARD.encode(digest(b"not state").0);
+        }
+        assert_eq!(send(&forged, b"not state").await.0, StatusCode::FORBIDDEN, "{name}");
+        assert!(!send(&request, b"longer than announced").await.0.is_success(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_signed_download_gives_the_object_until_it_expires() {
+    for Store { name, blobs, .. } in &object_stores::all().await {
+        blobs.put("d/x", Bytes::from_static(b"content"), "application/json").await.unwrap();
+        let request = blobs.presign_get("d/x", MINUTE).await.unwrap();
+        assert!(request.headers.is_empty(), "{name}: a redirect can carry no headers");
+        assert_eq!(send(&request, b"").await, (StatusCode::OK, Bytes::from_static(b"content")), "{name}");
+        if *name == "directory" {
+            let old = blobs.presign_get("d/x", Duration::ZERO).await.unwrap();
+            assert_eq!(send(&old, b"").await.0, StatusCode::FORBIDDEN, "{name}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_directory_that_loses_its_root_says_so() {
+    let store = object_stores::directory().await;
+    let root = tempfile::tempdir().unwrap();
+    let lost =
+        plumbline_core::adapters::DirectoryStore::new(root.path().join("gone"), "http://localhost", [1; 32]);
+    drop(store);
+    use plumbline_core::ports::BlobStore as _;
+    let put = lost.put("a/b", Bytes::from_static(b"x"), "text/plain").await;
+    assert!(matches!(put, Err(BlobError::StoreMissing { .. })), "{put:?}");
+    assert!(!root.path().join("gone").exists(), "a write brought the root back");
+}
