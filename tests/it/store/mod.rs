@@ -7,5 +7,9 @@ mod idempotency;
 mod object_stores;
 mod schema;
 mod sessions;
+mod state_client;
+mod state_uploads;
+mod terraform_client;
+mod tfstates;
 
 mod workspaces;
