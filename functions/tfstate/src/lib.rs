@@ -11,6 +11,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
+use axum::routing::any;
 use plumbline_api::problem::Problem;
 use plumbline_core::Deps;
 use plumbline_core::ids::WorkspaceId;
@@ -18,9 +19,11 @@ use plumbline_core::tfstates::service::StateActor;
 
 pub use protocol::{Call, answer, call_of};
 
-/// Every route of this function. Paths are matched by hand: extra slashes must not lead to a redirect.
+/// Every route of this function. Paths are matched by hand: extra slashes must not lead to a redirect. The routes take
+/// every path, since the shared layers have a fallback of their own.
 pub fn router(deps: Deps) -> Router {
-    plumbline_api::layers::wrap(Router::new().fallback(handle).with_state(deps))
+    let router = Router::new().route("/", any(handle)).route("/{*path}", any(handle));
+    plumbline_api::layers::wrap(router.with_state(deps))
 }
 
 async fn handle(State(deps): State<Deps>, request: Request<Body>) -> Response {

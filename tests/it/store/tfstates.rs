@@ -332,7 +332,7 @@ async fn a_member_of_two_units_names_one_in_the_user_name() {
     backend.workspace = insert_workspace(&backend.plane, second, "runs_and_people").await;
     const JOIN: &str = "
         INSERT INTO memberships (user_id, business_unit_id, role)
-        SELECT user_id, $1, 'admin' FROM memberships ORDER BY created_at LIMIT 1";
+        SELECT m.user_id, $1, 'admin' FROM memberships m JOIN users u ON u.id = m.user_id WHERE NOT u.is_superadmin";
     backend.plane.db().conn().await.unwrap().execute(JOIN, &[&second]).await.unwrap();
     assert_eq!(backend.read().await.0, StatusCode::NOT_FOUND);
     let user = base64::engine::general_purpose::STANDARD.encode(format!("unit/second:{}", backend.token));
