@@ -3,7 +3,8 @@
 CREATE TABLE queue_units (
     business_unit_id uuid NOT NULL REFERENCES business_units (id),
     class            text NOT NULL CHECK (class IN ('executor', 'short')),
-    running_max      integer NOT NULL CHECK (running_max >= 0),
+    -- NULL: the installation's default, which the claim brings along.
+    running_max      integer CHECK (running_max >= 0),
     running          integer NOT NULL DEFAULT 0 CHECK (running >= 0),
     last_served_at   timestamptz NOT NULL DEFAULT 'epoch',
     PRIMARY KEY (business_unit_id, class)
@@ -80,6 +81,7 @@ CREATE TABLE launch_budget (
     singleton     boolean PRIMARY KEY DEFAULT true CHECK (singleton),
     running       integer NOT NULL DEFAULT 0 CHECK (running >= 0),
     tokens        double precision NOT NULL DEFAULT 0,
-    refilled_at   timestamptz NOT NULL DEFAULT plumbline_now()
+    -- A new bucket is full.
+    refilled_at   timestamptz NOT NULL DEFAULT 'epoch'
 ) WITH (fillfactor = 50);
 INSERT INTO launch_budget DEFAULT VALUES;

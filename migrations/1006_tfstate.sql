@@ -5,6 +5,12 @@ CREATE TABLE tfstates (
     head_version_id     uuid,
     head_serial         bigint,
     head_lineage        text,
+    -- The rest of the head, so that one row lock shows all that a write is judged by: a joined version row could be
+    -- newer than the statement's snapshot and be missed.
+    head_key            text,
+    head_size_bytes     bigint,
+    head_md5            bytea,
+    head_sha256         bytea,
     -- Rises whenever the lock changes hands; a write with an older generation is late.
     generation          bigint NOT NULL DEFAULT 0,
     lock_id             text,
@@ -22,6 +28,8 @@ CREATE TABLE tfstates (
     CONSTRAINT tfstates_unit UNIQUE (business_unit_id, workspace_id),
     CONSTRAINT tfstates_workspace FOREIGN KEY (business_unit_id, workspace_id)
         REFERENCES workspaces (business_unit_id, id) ON DELETE CASCADE,
+    CONSTRAINT tfstates_head CHECK (num_nonnulls(head_version_id, head_serial, head_lineage, head_key,
+        head_size_bytes, head_md5, head_sha256) IN (0, 7)),
     CONSTRAINT tfstates_lock CHECK ((lock_id IS NULL) = (lock_info IS NULL))
 ) WITH (fillfactor = 70);
 
@@ -74,7 +82,7 @@ CREATE TABLE quarantined_states (
     FOREIGN KEY (business_unit_id, workspace_id) REFERENCES tfstates (business_unit_id, workspace_id)
         ON DELETE CASCADE
 );
-CREATE INDEX quarantined_states_open ON quarantined_states (workspace_id, id) WHERE resolved_at IS NULL;
+CREATE INDEX quarantined_states_of_workspace ON quarantined_states (workspace_id, id DESC);
 
 -- Large state bodies on their way into the object store.
 CREATE TABLE state_uploads (
@@ -101,3 +109,4 @@ CREATE TABLE state_uploads (
         ON DELETE CASCADE
 );
 CREATE INDEX state_uploads_pending ON state_uploads (workspace_id) WHERE status = 'pending';
+CREATE INDEX state_uploads_expired ON state_uploads (url_expires_at) WHERE status = 'pending';

@@ -24,6 +24,7 @@ CREATE TABLE audit_entries (
     PRIMARY KEY (chain_id, sequence)
 );
 CREATE INDEX audit_entries_workspace ON audit_entries (workspace_id, sequence DESC) WHERE workspace_id IS NOT NULL;
+CREATE INDEX audit_entries_time ON audit_entries (created_at DESC, sequence DESC, chain_id DESC);
 CREATE INDEX audit_entries_run ON audit_entries (run_id, sequence DESC) WHERE run_id IS NOT NULL;
 
 -- Signed statements of all heads, chained; copies lie in the object store.
@@ -37,12 +38,31 @@ CREATE TABLE audit_checkpoints (
     stored_at     timestamptz
 );
 
--- The database recomputes what it can: a defect in the program cannot break a chain, only fail.
-CREATE FUNCTION audit_entries_check() RETURNS trigger LANGUAGE plpgsql AS $$
+-- The next place in a chain. Locks the chain's head until the transaction ends and makes a missing one; the time is
+-- read under the lock, so it rises along the chain. Runs with its owner's rights: functions append, they cannot write
+-- heads.
+CREATE FUNCTION audit_lock_head(chain uuid, OUT sequence bigint, OUT hash bytea, OUT at timestamptz)
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    SELECT heads.sequence, heads.hash INTO sequence, hash FROM audit_heads heads WHERE heads.chain_id = chain FOR UPDATE;
+    IF NOT FOUND THEN
+        -- DO UPDATE, not DO NOTHING: whoever loses the race waits here and then reads the winner's head.
+        INSERT INTO audit_heads AS heads (chain_id, sequence, hash)
+            VALUES (chain, 0, decode(repeat('00', 32), 'hex'))
+            ON CONFLICT (chain_id) DO UPDATE SET sequence = heads.sequence
+            RETURNING heads.sequence, heads.hash INTO sequence, hash;
+    END IF;
+    at := plumbline_now();
+END $$;
+
+-- The database recomputes what it can and moves the head itself: a defect in the program cannot break a chain, only
+-- fail.
+CREATE FUNCTION audit_entries_check() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
     head audit_heads%ROWTYPE;
 BEGIN
-    SELECT * INTO head FROM audit_heads WHERE chain_id = NEW.chain_id;
+    SELECT * INTO head FROM audit_heads WHERE chain_id = NEW.chain_id FOR UPDATE;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'audit chain % has no head', NEW.chain_id;
     END IF;
@@ -52,6 +72,7 @@ BEGIN
     IF NEW.hash <> sha256(NEW.previous_hash || NEW.canonical) THEN
         RAISE EXCEPTION 'audit entry has a wrong hash';
     END IF;
+    UPDATE audit_heads SET sequence = NEW.sequence, hash = NEW.hash WHERE chain_id = NEW.chain_id;
     RETURN NEW;
 END $$;
 CREATE TRIGGER audit_entries_insert BEFORE INSERT ON audit_entries
@@ -68,4 +89,8 @@ CREATE TRIGGER audit_entries_no_truncate BEFORE TRUNCATE ON audit_entries
 CREATE TRIGGER audit_checkpoints_no_truncate BEFORE TRUNCATE ON audit_checkpoints
     FOR EACH STATEMENT EXECUTE FUNCTION audit_refuse();
 CREATE TRIGGER audit_checkpoints_no_delete BEFORE DELETE ON audit_checkpoints
+    FOR EACH ROW EXECUTE FUNCTION audit_refuse();
+-- Only stored_at may change.
+CREATE TRIGGER audit_checkpoints_no_update
+    BEFORE UPDATE OF sequence, body, hash, signature, key_id, created_at ON audit_checkpoints
     FOR EACH ROW EXECUTE FUNCTION audit_refuse();

@@ -1,1 +1,5 @@
-fn main() {}
+//! `plumb`, the command line.
+
+fn main() -> std::process::ExitCode {
+    plumbline_cli::main()
+}

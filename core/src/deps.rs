@@ -25,4 +25,8 @@ pub struct Deps {
     pub limits: Arc<Limits>,
     /// Where people and executors reach us, without a trailing slash.
     pub public_url: Arc<str>,
+    /// Below it lie the repositories that may be named by path; `None` allows none.
+    pub local_repos_root: Option<Arc<str>>,
+    /// Whether repositories may live at loopback and private addresses: on one machine, never on AWS.
+    pub allow_private_addresses: bool,
 }

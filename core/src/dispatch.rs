@@ -1,7 +1,7 @@
 //! From a task's kind to the feature that handles it. The only place that knows every kind.
 
 use crate::db::{DbError, Tx};
-use crate::ids::IdSource;
+use crate::ids::{IdSource, RunId};
 use crate::runs::{self, RunError};
 use crate::tasks::{ClaimedTask, TaskKind};
 
@@ -21,6 +21,15 @@ pub async fn dead_lettered(
             }
         }
         // Recorded as it is: the requester reads the error from the task.
+        TaskKind::RepositoryDiscover | TaskKind::WorkspaceBranches | TaskKind::WorkspaceImport => Ok(()),
+    }
+}
+
+/// Locks the rows of the task's feature, in their own order, before the task itself is locked: everything else that
+/// touches both does the same, so there are no deadlocks.
+pub async fn lock_subject(tx: &Tx<'_>, kind: TaskKind, subject_id: uuid::Uuid) -> Result<(), DbError> {
+    match kind {
+        TaskKind::RunPlan | TaskKind::RunApply => runs::tasks::lock_subject(tx, RunId(subject_id)).await,
         TaskKind::RepositoryDiscover | TaskKind::WorkspaceBranches | TaskKind::WorkspaceImport => Ok(()),
     }
 }

@@ -2,6 +2,8 @@
 //! from being passed where a workspace's is meant.
 
 use serde::{Deserialize, Serialize};
+#[cfg(feature = "store")]
+use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 macro_rules! ids {
@@ -111,5 +113,15 @@ impl IdSource {
     /// A new, time-ordered id. Ids made later in one process sort after earlier ones.
     pub fn mint<I: From<Uuid>>(&self) -> I {
         I::from(Uuid::now_v7())
+    }
+
+    /// The id that a repeated attempt of the same work also gets: it depends on the work's own id and on what the row
+    /// is about, and sorts with the work.
+    pub fn derive<I: From<Uuid>>(&self, work: Uuid, about: &str) -> I {
+        let digest = Sha256::new().chain_update(work).chain_update(about).finalize();
+        let mut bytes = *work.as_bytes();
+        // The first six bytes are the time.
+        bytes[6..].copy_from_slice(&digest[..10]);
+        I::from(uuid::Builder::from_bytes(bytes).with_version(uuid::Version::SortRand).into_uuid())
     }
 }

@@ -4,6 +4,14 @@
 //! async or I/O) and compile without the `store` feature; `store` holds SQL, `service` holds use cases, `tasks`
 //! holds what a queued task of the feature does. `ARCHITECTURE.md` has the map and the invariants.
 
+#![cfg_attr(
+    not(feature = "store"),
+    expect(
+        dead_code,
+        reason = "the pure half is compiled alone only to prove its layering; services use the rest"
+    )
+)]
+
 pub mod access;
 pub mod audit;
 pub mod business_units;

@@ -19,6 +19,12 @@ pub struct Limits {
     pub plan_wall_clock: Duration,
     /// Wall-clock limit of an apply executor.
     pub apply_wall_clock: Duration,
+    /// Wall-clock limit of a short task.
+    pub short_wall_clock: Duration,
+    /// How often the reconciler is triggered. A pause of one and a half of these is taken for an outage.
+    pub sweep_period: Duration,
+    /// How long finished tasks are kept.
+    pub finished_task_age: Duration,
     /// How long an unapproved plan may be approved.
     pub plan_age: Duration,
     /// Executor launches per second over the whole installation.
@@ -61,6 +67,12 @@ pub struct Limits {
     pub waiting_runs_max: i64,
     /// Cost of bcrypt (log2 of rounds).
     pub bcrypt_cost: u32,
+    /// Longest run of one Git command about somebody's repository; shorter than the lease of a short task.
+    pub git_timeout: Duration,
+    /// Largest file that such a command may write, in bytes.
+    pub git_file_bytes_max: u64,
+    /// Longest list of branches or files that it may print, in bytes.
+    pub git_output_bytes_max: u64,
 }
 
 impl Default for Limits {
@@ -74,6 +86,9 @@ impl Default for Limits {
             backoff_max: minutes(10),
             plan_wall_clock: minutes(60),
             apply_wall_clock: minutes(240),
+            short_wall_clock: minutes(14),
+            sweep_period: minutes(1),
+            finished_task_age: minutes(30 * 24 * 60),
             plan_age: minutes(24 * 60),
             launches_per_second: 15.0,
             executors_max: 200,
@@ -95,6 +110,9 @@ impl Default for Limits {
             page_size_max: 200,
             waiting_runs_max: 100,
             bcrypt_cost: 12,
+            git_timeout: Duration::from_secs(40),
+            git_file_bytes_max: 256 << 20,
+            git_output_bytes_max: 32 << 20,
         }
     }
 }

@@ -1,1 +1,52 @@
 //! The rules of the tree: layers, names, documents.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Every Rust file below a directory.
+fn sources(directory: &Path, into: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(directory).expect("a directory") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            sources(&path, into);
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            into.push(path);
+        }
+    }
+}
+
+/// The slugs of problems in a source file: a word with dashes, followed by a title.
+fn slugs(source: &str) -> Vec<String> {
+    let unescaped = source.replace("\\\"", "'");
+    let parts: Vec<&str> = unescaped.split('"').collect();
+    let is_slug =
+        |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+    let is_title = |text: &str| text.starts_with(|first: char| first.is_ascii_uppercase());
+    parts
+        .windows(3)
+        .filter(|three| is_slug(three[0]) && three[1].trim() == "," && is_title(three[2]))
+        .map(|three| three[0].to_owned())
+        .collect()
+}
+
+#[test]
+fn every_problem_has_a_page_that_says_what_to_do() {
+    let mut files = Vec::new();
+    for function in std::fs::read_dir(root().join("functions")).expect("functions") {
+        sources(&function.expect("a function").path().join("src"), &mut files);
+    }
+    let used: BTreeSet<String> =
+        files.iter().flat_map(|file| slugs(&std::fs::read_to_string(file).expect("a source file"))).collect();
+    assert!(used.contains("not-found") && used.len() > 20, "slugs are found: {used:?}");
+    for slug in used {
+        let path = root().join("docs/problems").join(format!("{slug}.md"));
+        let page =
+            std::fs::read_to_string(&path).unwrap_or_else(|_| panic!("docs/problems/{slug}.md is missing"));
+        assert!(page.contains(&format!("urn:plumbline:problem:{slug}")), "{slug}");
+        assert!(page.contains("## What happened") && page.contains("## What to do"), "{slug}");
+    }
+}

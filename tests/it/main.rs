@@ -1,5 +1,7 @@
 //! One integration binary: real Postgres, one database per test. Run by `make test`.
 
+#![expect(unreachable_pub, reason = "a test binary has no outside; `pub` says what other tests may use")]
+
 mod plane;
 
 mod api;
@@ -7,6 +9,7 @@ mod architecture;
 mod cli;
 mod emulator;
 mod executor;
+mod executors;
 mod queue;
 mod reconcile;
 mod store;

@@ -1,5 +1,7 @@
 //! A whole control plane for one test: its own database, object store and clock.
 
+mod http;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +13,8 @@ use plumbline_core::ids::IdSource;
 use plumbline_core::limits::Limits;
 use plumbline_core::secrets::{Domain, Keyring};
 
+pub use http::{ADMIN_EMAIL, PASSWORD, read, slug};
+
 /// The root key of every test plane.
 pub const ROOT_KEY: &str = "a root key for tests only, 32 characters or more";
 
@@ -21,7 +25,9 @@ pub struct TestPlane {
     /// The database's URL.
     pub database_url: String,
     offset: std::sync::Mutex<Duration>,
-    directory: tempfile::TempDir,
+    /// Holds the objects; goes with the plane.
+    _directory: tempfile::TempDir,
+    admin: tokio::sync::OnceCell<String>,
 }
 
 /// The cluster that `make test` started.
@@ -39,30 +45,38 @@ impl TestPlane {
 
     /// A fresh plane with the given limits and pool size.
     pub async fn start_with(limits: Limits, pool_size: usize) -> Self {
+        Self::start_as(limits, pool_size, PgMode::Direct).await
+    }
+
+    /// A fresh plane whose statements are sent in the given mode.
+    pub async fn start_as(limits: Limits, pool_size: usize, mode: PgMode) -> Self {
         let database = TestDatabase::create(&cluster_url()).await.expect("a database for this test");
         let directory = tempfile::tempdir().expect("a scratch directory");
         let keys = Keyring::from_root(ROOT_KEY).expect("the key is long enough");
         let blobs_key = *keys.key(Domain::Blobs).expect("derived");
         let deps = Deps {
-            db: database.pool(pool_size, PgMode::Direct).expect("a pool"),
+            db: database.pool(pool_size, mode).expect("a pool"),
             blobs: Arc::new(DirectoryStore::new(directory.path(), "http://127.0.0.1:9/blobs", blobs_key)),
             waker: Arc::new(NoWaker),
             ids: IdSource,
             keys: Arc::new(keys),
             limits: Arc::new(limits),
             public_url: "http://127.0.0.1:9".into(),
+            local_repos_root: None,
+            allow_private_addresses: false,
         };
-        Self { deps, database_url: database.url.clone(), offset: std::sync::Mutex::default(), directory }
+        Self {
+            deps,
+            database_url: database.url.clone(),
+            offset: std::sync::Mutex::default(),
+            _directory: directory,
+            admin: tokio::sync::OnceCell::new(),
+        }
     }
 
     /// The database.
     pub fn db(&self) -> &Db {
         &self.deps.db
-    }
-
-    /// A scratch directory that goes with the plane.
-    pub fn directory(&self) -> &std::path::Path {
-        self.directory.path()
     }
 
     /// Moves the clock that decides, forward, for every process on this database.
@@ -74,5 +88,19 @@ impl TestPlane {
         };
         let conn = self.deps.db.conn().await.expect("a connection");
         set_clock_offset(&conn, offset).await.expect("the clock moves");
+    }
+
+    /// The same plane over connections with another setting of the server, as a role's default would give.
+    pub async fn with_setting(&self, name: &str, value: &str) -> Self {
+        let url = format!("{}?options=-c%20{name}%3D{value}", self.database_url);
+        let connect = plumbline_core::db::Connect { url: url.clone(), pool_size: 4, mode: PgMode::Direct };
+        let deps = Deps { db: Db::new(&connect).expect("a pool"), ..self.deps.clone() };
+        Self {
+            deps,
+            database_url: url,
+            offset: std::sync::Mutex::default(),
+            _directory: tempfile::tempdir().expect("a scratch directory"),
+            admin: tokio::sync::OnceCell::new(),
+        }
     }
 }

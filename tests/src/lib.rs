@@ -1,4 +1,6 @@
-//! The integration tests live in `it/`.
+//! The integration tests live in `it/`; what `make bench` measures lives here.
+
+pub mod bench;
 
 use std::path::PathBuf;
 

@@ -1,6 +1,8 @@
 //! What is recorded.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use uuid::Uuid;
 
 use crate::access::Actor;
 use crate::ids::{BusinessUnitId, RunId, WorkspaceId};
@@ -11,6 +13,7 @@ use crate::ids::{BusinessUnitId, RunId, WorkspaceId};
 pub enum Action {
     Login,
     LoginFailed,
+    Logout,
     SessionRefreshReused,
     UserBootstrap,
     BusinessUnitCreate,
@@ -54,6 +57,7 @@ impl Action {
         match self {
             Self::Login => "session.login",
             Self::LoginFailed => "session.login_failed",
+            Self::Logout => "session.logout",
             Self::SessionRefreshReused => "session.refresh_reused",
             Self::UserBootstrap => "user.bootstrap",
             Self::BusinessUnitCreate => "business_unit.create",
@@ -112,4 +116,65 @@ pub struct Entry {
     pub run_id: Option<RunId>,
     /// More; never secrets.
     pub details: Value,
+}
+
+/// Names a chain: a business unit's id, or all zeros for the platform.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema,
+)]
+#[serde(transparent)]
+#[schema(value_type = Uuid)]
+pub struct ChainId(pub Uuid);
+
+impl ChainId {
+    /// The chain of a unit, or of the platform.
+    pub fn of(unit: Option<BusinessUnitId>) -> Self {
+        Self(unit.map_or(Uuid::nil(), Uuid::from))
+    }
+}
+
+impl std::fmt::Display for ChainId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Which entries to list.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Those of one workspace.
+    pub workspace_id: Option<WorkspaceId>,
+    /// Those of one run.
+    pub run_id: Option<RunId>,
+    /// Those of one action.
+    pub action: Option<String>,
+}
+
+/// The last entry of a page: entries are listed by time, newest first, over several chains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    /// Its time, in microseconds since 1970.
+    pub micros: i64,
+    /// Its place in its chain.
+    pub sequence: i64,
+    /// Its chain.
+    pub chain_id: ChainId,
+}
+
+impl std::fmt::Display for Cursor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}.{}", self.micros, self.sequence, self.chain_id.0.simple())
+    }
+}
+
+impl std::str::FromStr for Cursor {
+    type Err = ();
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let [micros, sequence, chain] = text.split('.').collect::<Vec<_>>()[..] else { return Err(()) };
+        Ok(Self {
+            micros: micros.parse().map_err(|_| ())?,
+            sequence: sequence.parse().map_err(|_| ())?,
+            chain_id: ChainId(chain.parse().map_err(|_| ())?),
+        })
+    }
 }

@@ -1,10 +1,64 @@
 //! Use cases of the audit log.
 
-use super::Entry;
+use super::model::{ChainId, Cursor, Entry, Filter};
+use super::views::EntryPage;
+use super::{AuditError, rules, store};
+use crate::Deps;
+use crate::access::{Ctx, Permission, Scope};
 use crate::db::{DbError, Tx};
+use crate::page::PageRequest;
+
+pub use super::checkpoints::checkpoint;
+pub use super::verification::{export, verify};
 
 /// Appends an entry to its chain. Call it last: it locks the chain's head until the transaction ends.
 pub async fn record(tx: &Tx<'_>, entry: &Entry) -> Result<(), DbError> {
-    let _ = (tx, entry);
-    todo!("audit")
+    let entry = Entry {
+        resource_id: entry.resource_id.replace('\0', "\u{fffd}"),
+        details: rules::without_nul(&entry.details),
+        ..entry.clone()
+    };
+    let place = store::lock_head(tx, ChainId::of(entry.business_unit_id)).await?;
+    let canonical = rules::canonical_bytes(&entry, place.sequence, place.at);
+    let hash = rules::link_hash(place.previous_hash, &canonical);
+    store::insert(tx, &entry, &place, hash, &canonical).await
+}
+
+/// The entries of the caller's scope, newest first: a unit's admin sees the unit's chain, a superadmin in all units
+/// sees every chain, the platform's included.
+pub async fn list(
+    deps: &Deps,
+    ctx: &Ctx,
+    filter: &Filter,
+    cursor: Option<&str>,
+    limit: Option<i64>,
+) -> Result<EntryPage, AuditError> {
+    ctx.require(Permission::ReadAudit)?;
+    let before: Option<Cursor> = cursor
+        .map(|text| text.parse().map_err(|()| AuditError::Invalid("the cursor is not one of this list's")))
+        .transpose()?;
+    let limit = PageRequest::new(limit, None, &deps.limits).limit;
+    let conn = deps.db.conn().await?;
+    let mut items = store::list(&conn, chain_of(ctx), filter, before, limit + 1).await?;
+    let more = i64::try_from(items.len()).is_ok_and(|rows| rows > limit);
+    if more {
+        items.pop();
+    }
+    let next_cursor = items.last().filter(|_| more).map(|last| {
+        Cursor {
+            micros: last.created_at.timestamp_micros(),
+            sequence: last.sequence,
+            chain_id: last.chain_id,
+        }
+        .to_string()
+    });
+    Ok(EntryPage { items, next_cursor })
+}
+
+/// `None` is every chain.
+pub(super) fn chain_of(ctx: &Ctx) -> Option<ChainId> {
+    match ctx.scope {
+        Scope::One(unit) => Some(ChainId::of(Some(unit))),
+        Scope::All => None,
+    }
 }

@@ -11,7 +11,7 @@ pub enum DbError {
     /// The server gave up on the statement for the sake of others (deadlock, lock timeout, serialization,
     /// shutdown): trying the whole transaction again may work.
     #[error("the database asked to try again")]
-    TryAgain(#[source] tokio_postgres::Error),
+    TryAgain(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A unique constraint refused the row.
     #[error("a row with the same {constraint} exists")]
     Duplicate {
@@ -62,7 +62,7 @@ impl From<tokio_postgres::Error> for DbError {
             &SqlState::T_R_DEADLOCK_DETECTED
             | &SqlState::T_R_SERIALIZATION_FAILURE
             | &SqlState::LOCK_NOT_AVAILABLE
-            | &SqlState::QUERY_CANCELED => Self::TryAgain(error),
+            | &SqlState::QUERY_CANCELED => Self::TryAgain(error.into()),
             &SqlState::ADMIN_SHUTDOWN
             | &SqlState::CRASH_SHUTDOWN
             | &SqlState::CANNOT_CONNECT_NOW

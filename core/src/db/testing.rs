@@ -2,11 +2,17 @@
 
 use std::time::Duration;
 
-use super::{Conn, Connect, Db, DbError, PgMode, Query, migrate};
+use super::{Conn, Connect, Db, DbError, MIGRATIONS, PgMode, Query, migrate};
+use crate::digest::Sha256Digest;
 
 /// Names the environment variable with a superuser's URL of a running cluster.
 pub const CLUSTER_URL_VARIABLE: &str = "PLUMBLINE_TEST_DATABASE_URL";
-const TEMPLATE: &str = "plumbline_template";
+
+/// The template's name contains a digest of the migrations: a changed one makes another template.
+fn template() -> String {
+    let all: String = MIGRATIONS.iter().map(|migration| migration.sql).collect();
+    format!("plumbline_template_{}", &Sha256Digest::of(all.as_bytes()).to_string()[..12])
+}
 
 /// A database of its own, made from a migrated template. Dropped by [`TestDatabase::drop_now`] or with the cluster.
 pub struct TestDatabase {
@@ -26,9 +32,10 @@ impl TestDatabase {
     /// Creates the database. The first caller of a cluster also makes the template.
     pub async fn create(cluster_url: &str) -> Result<Self, DbError> {
         let admin = Db::new(&Connect { url: cluster_url.into(), pool_size: 1, mode: PgMode::Pooled })?;
-        ensure_template(&admin, cluster_url).await?;
+        let template = template();
+        ensure_template(&admin, cluster_url, &template).await?;
         let name = format!("test_{}", uuid::Uuid::now_v7().simple());
-        admin.conn().await?.batch(&["CREATE DATABASE ", &name, " TEMPLATE ", TEMPLATE].concat()).await?;
+        admin.conn().await?.batch(&["CREATE DATABASE ", &name, " TEMPLATE ", &template].concat()).await?;
         Ok(Self { url: url_of(cluster_url, &name), name, admin })
     }
 
@@ -48,13 +55,13 @@ impl TestDatabase {
 }
 
 /// Makes the template unless it is there. Processes race for it; the transaction lock lets one of them win.
-async fn ensure_template(admin: &Db, cluster_url: &str) -> Result<(), DbError> {
+async fn ensure_template(admin: &Db, cluster_url: &str, template: &str) -> Result<(), DbError> {
     let mut conn = admin.conn().await?;
     let tx = conn.begin().await?;
     tx.batch("SELECT pg_advisory_xact_lock(7210411)").await?;
-    let ready = tx.query_opt("SELECT 1 FROM pg_database WHERE datname = $1", &[&TEMPLATE]).await?.is_some();
+    let ready = tx.query_opt("SELECT 1 FROM pg_database WHERE datname = $1", &[&template]).await?.is_some();
     if !ready {
-        let building = "plumbline_template_new";
+        let building = &format!("{template}_new");
         let other = Db::new(&Connect { url: cluster_url.into(), pool_size: 1, mode: PgMode::Pooled })?;
         let side = other.conn().await?;
         side.batch(&["DROP DATABASE IF EXISTS ", building, " WITH (FORCE)"].concat()).await?;
@@ -65,7 +72,7 @@ async fn ensure_template(admin: &Db, cluster_url: &str) -> Result<(), DbError> {
         fresh.close();
         // Renaming makes the template appear whole or not at all.
         wait_until_unused(&side, building).await?;
-        side.batch(&["ALTER DATABASE ", building, " RENAME TO ", TEMPLATE].concat()).await?;
+        side.batch(&["ALTER DATABASE ", building, " RENAME TO ", template].concat()).await?;
     }
     tx.commit().await
 }

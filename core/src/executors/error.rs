@@ -1,6 +1,7 @@
 //! What the use cases of executors can say went wrong.
 
 use crate::db::DbError;
+use crate::ports::LaunchError;
 use crate::runs::RunError;
 use crate::secrets::KeyringError;
 use crate::tasks::TaskError;
@@ -29,6 +30,9 @@ pub enum ExecutorError {
     /// The run.
     #[error(transparent)]
     Run(RunError),
+    /// The platform that runs executors.
+    #[error(transparent)]
+    Launcher(#[from] LaunchError),
     /// The database.
     #[error(transparent)]
     Db(#[from] DbError),
@@ -48,7 +52,10 @@ impl From<TaskError> for ExecutorError {
     fn from(error: TaskError) -> Self {
         match error {
             TaskError::Db(error) => Self::Db(error),
-            TaskError::LeaseLost | TaskError::NotFound | TaskError::Access(_) => Self::LeaseLost,
+            TaskError::LeaseLost
+            | TaskError::NotFound
+            | TaskError::NotReplayable(_)
+            | TaskError::Access(_) => Self::LeaseLost,
         }
     }
 }

@@ -7,6 +7,10 @@
 #[cfg(feature = "store")]
 mod error;
 #[cfg(feature = "store")]
+pub mod liveness;
+#[cfg(feature = "store")]
+mod liveness_store;
+#[cfg(feature = "store")]
 pub mod service;
 #[cfg(feature = "store")]
 mod store;

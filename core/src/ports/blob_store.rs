@@ -80,3 +80,16 @@ pub trait BlobStore: Send + Sync + std::fmt::Debug {
     /// A URL to read the object.
     async fn presign_get(&self, key: &str, age: Duration) -> Result<Presigned, BlobError>;
 }
+
+/// Refuses keys that are not plain relative paths.
+pub fn check_key(key: &str) -> Result<(), BlobError> {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-' | b'/');
+    let segment_ok = |segment: &str| !matches!(segment, "" | "." | "..");
+    if key.len() <= KEY_BYTES_MAX && key.bytes().all(plain) && key.split('/').all(segment_ok) {
+        return Ok(());
+    }
+    Err(BlobError::Refused(format!("{key:?} is not a key")))
+}
+
+/// The longest key, in bytes: the limit of S3.
+const KEY_BYTES_MAX: usize = 1024;

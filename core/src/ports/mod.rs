@@ -4,6 +4,6 @@ mod blob_store;
 mod launcher;
 mod waker;
 
-pub use blob_store::{BlobError, BlobHead, BlobStore, UploadTerms};
+pub use blob_store::{BlobError, BlobHead, BlobStore, UploadTerms, check_key};
 pub use launcher::{ExecutorFate, LaunchError, LaunchRequest, Launcher};
 pub use waker::Waker;

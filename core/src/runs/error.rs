@@ -102,7 +102,7 @@ impl From<TaskError> for RunError {
     fn from(error: TaskError) -> Self {
         match error {
             TaskError::LeaseLost => Self::LeaseLost,
-            TaskError::NotFound => Self::NotFound("task"),
+            TaskError::NotFound | TaskError::NotReplayable(_) => Self::NotFound("task"),
             TaskError::Access(error) => Self::Access(error),
             TaskError::Db(error) => Self::Db(error),
         }

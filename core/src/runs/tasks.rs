@@ -9,7 +9,7 @@ use super::{EndReason, RunError, RunStatus, StepPhase, rules};
 use crate::Deps;
 use crate::access::{Actor, Scope};
 use crate::audit::{self, Action, Entry};
-use crate::db::{Query, Tx};
+use crate::db::{DbError, Query, Tx};
 use crate::ids::{IdSource, RunId};
 use crate::protocol::{PinnedState, PlanReference, RunPhase, StepSpec, Variable};
 use crate::tasks::{ClaimedTask, TaskKind};
@@ -188,6 +188,15 @@ pub async fn dead_lettered(
         action: Action::RunEnd,
     };
     ending::end(tx, ids, &run, &ending).await
+}
+
+/// Locks a run and its workspace, in this order: before its task is locked.
+pub async fn lock_subject(tx: &Tx<'_>, id: RunId) -> Result<(), DbError> {
+    if let Some(peek) = store::find(tx, None, id).await? {
+        workspaces::service::lock(tx, Scope::All, peek.run.workspace_id).await?;
+        store::lock(tx, None, id).await?;
+    }
+    Ok(())
 }
 
 /// Blocks the workspace of a run whose apply ended without proof of what it left behind.

@@ -1,1 +1,21 @@
 //! Sign-in, access tokens, rotating refresh tokens.
+//!
+//! Invariants: an access token says who, never what they may do: power is read from the database at each request, in
+//! one round trip. Every token ends with its session, with the user's generation and with the installation's epoch.
+//! A refresh token is good once; using an old one ends the session.
+
+mod error;
+mod model;
+mod rules;
+#[cfg(feature = "store")]
+pub mod service;
+#[cfg(feature = "store")]
+mod store;
+#[cfg(test)]
+mod tests;
+#[cfg(feature = "store")]
+mod tokens;
+
+pub use error::SessionError;
+pub use model::{Claims, Standing, TokenPair};
+pub use rules::{Requested, resolve_scope};

@@ -100,6 +100,29 @@ pub enum TaskStatus {
     Superseded,
 }
 
+impl TaskStatus {
+    /// Every status.
+    pub const ALL: [Self; 6] =
+        [Self::Queued, Self::Running, Self::Done, Self::Dead, Self::Cancelled, Self::Superseded];
+
+    /// The word in the database and on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Done => "done",
+            Self::Dead => "dead",
+            Self::Cancelled => "cancelled",
+            Self::Superseded => "superseded",
+        }
+    }
+
+    /// `None` for an unknown word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == word)
+    }
+}
+
 /// How a task leaves the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -136,6 +159,22 @@ pub enum LeasePhase {
     Live,
     /// A started apply stopped reporting; it may still be changing things.
     Unresponsive,
+}
+
+impl LeasePhase {
+    /// The word in the database and on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Launching => "launching",
+            Self::Live => "live",
+            Self::Unresponsive => "unresponsive",
+        }
+    }
+
+    /// `None` for an unknown word.
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Launching, Self::Live, Self::Unresponsive].into_iter().find(|phase| phase.as_str() == word)
+    }
 }
 
 /// A task to enqueue.
@@ -282,6 +321,10 @@ pub struct TaskView {
     pub last_error: Option<String>,
     /// What a finished short task found.
     pub result: Option<Value>,
+    /// The dead letter that this one repeats.
+    pub replay_of: Option<TaskId>,
+    /// The person who asked; `None` for the system.
+    pub requested_by: Option<UserId>,
     /// When it was asked for.
     pub created_at: DateTime<Utc>,
     /// When it left the queue.
@@ -297,6 +340,9 @@ pub enum TaskError {
     /// No such task in this scope.
     #[error("no such task")]
     NotFound,
+    /// Only a dead letter whose subject has not ended with it can be replayed.
+    #[error("this task cannot be replayed: {0}")]
+    NotReplayable(&'static str),
     /// The caller may not.
     #[error(transparent)]
     Access(#[from] crate::access::AccessError),

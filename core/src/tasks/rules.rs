@@ -1,8 +1,8 @@
-//! How often a task is tried, and how long it waits in between.
+//! How often a task is tried, how long it waits in between, and what follows when an attempt falls silent.
 
 use std::time::Duration;
 
-use super::TaskKind;
+use super::{Backoff, FailedAttempt, LeasePhase, TaskClass, TaskKind};
 
 /// How many attempts a kind has.
 pub fn attempts_max(kind: TaskKind) -> i32 {
@@ -14,10 +14,110 @@ pub fn attempts_max(kind: TaskKind) -> i32 {
     }
 }
 
+/// Whether a dead letter of this kind may be tried once more. A run ends with its task; what repeats it is a new run.
+pub fn is_replayable(kind: TaskKind) -> bool {
+    match kind {
+        TaskKind::RunPlan | TaskKind::RunApply => false,
+        TaskKind::RepositoryDiscover | TaskKind::WorkspaceBranches | TaskKind::WorkspaceImport => true,
+    }
+}
+
 /// The wait before the next attempt: exponential, capped, with full jitter. `jitter` is in `0.0..1.0`; `attempts` is
 /// how many were made.
 pub fn backoff(attempts: i32, base: Duration, max: Duration, jitter: f64) -> Duration {
     let doublings = u32::try_from(attempts.saturating_sub(1)).unwrap_or(0).min(30);
     let ceiling = base.saturating_mul(1 << doublings).min(max);
     ceiling.mul_f64(jitter.clamp(0.0, 1.0))
+}
+
+/// What follows from a failed attempt, given the wait that [`backoff`] would impose.
+pub fn after_failure(failure: &FailedAttempt, attempts: i32, attempts_max: i32, wait: Duration) -> Backoff {
+    match failure {
+        FailedAttempt::Permanent(_) => Backoff::DeadLettered,
+        FailedAttempt::Retry(_) if attempts >= attempts_max => Backoff::DeadLettered,
+        FailedAttempt::Retry(_) => Backoff::Requeued(wait),
+    }
+}
+
+/// What is known of the executor of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttemptExecutor {
+    /// There is none: the worker itself runs the task, or died before it launched one.
+    None,
+    /// It may still act.
+    MayLive,
+    /// The platform says that it cannot act any more.
+    Stopped,
+}
+
+/// An attempt that the lease sweep looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Silent {
+    /// What the task does.
+    pub kind: TaskKind,
+    /// Where the attempt stands.
+    pub phase: LeasePhase,
+    /// Whether an apply has begun to change things.
+    pub apply_begun: bool,
+    /// What is known of its executor.
+    pub executor: AttemptExecutor,
+    /// Whether the lease has run out, the grace after an outage included.
+    pub lease_expired: bool,
+    /// Whether the wall-clock limit of the attempt has passed.
+    pub wall_clock_passed: bool,
+}
+
+/// What the lease sweep does about an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing yet.
+    Leave,
+    /// It provably never began: void its ticket and queue the task again; the attempt does not count.
+    GiveBack,
+    /// Ask its executor to stop and look again later.
+    StopFirst,
+    /// Nothing can act under this attempt any more: a failed attempt.
+    Fail,
+    /// A begun apply that does not answer: it may still be changing things.
+    MarkUnresponsive,
+    /// A begun apply that will not answer any more: a dead letter, never repeated.
+    Lost,
+}
+
+/// What follows when an attempt is silent. An expired lease is not a dead executor: what may still act is stopped
+/// first, and a begun apply is given up only when the platform says that it has stopped or its wall clock has passed.
+pub fn on_silence(silent: &Silent) -> Verdict {
+    let stopped = silent.executor != AttemptExecutor::MayLive;
+    // A worker that runs a short task itself proves nothing by having no executor: only its lease tells.
+    let dead = match silent.kind.class() {
+        TaskClass::Executor => {
+            stopped && (silent.executor == AttemptExecutor::Stopped || silent.lease_expired)
+        }
+        TaskClass::Short => silent.lease_expired,
+    };
+    match silent.phase {
+        LeasePhase::Launching if dead || silent.lease_expired => Verdict::GiveBack,
+        LeasePhase::Launching => Verdict::Leave,
+        LeasePhase::Live | LeasePhase::Unresponsive if silent.apply_begun => {
+            if dead || (silent.lease_expired && silent.wall_clock_passed) {
+                Verdict::Lost
+            } else if silent.wall_clock_passed {
+                Verdict::StopFirst
+            } else if silent.lease_expired && silent.phase == LeasePhase::Live {
+                Verdict::MarkUnresponsive
+            } else {
+                Verdict::Leave
+            }
+        }
+        // Fenced and unable to change anything, so its wall clock is proof enough.
+        LeasePhase::Live | LeasePhase::Unresponsive => {
+            if dead || (silent.lease_expired && silent.wall_clock_passed) {
+                Verdict::Fail
+            } else if silent.lease_expired || silent.wall_clock_passed {
+                Verdict::StopFirst
+            } else {
+                Verdict::Leave
+            }
+        }
+    }
 }

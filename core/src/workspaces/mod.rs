@@ -1,21 +1,36 @@
-//! stub
-#![allow(missing_docs, dead_code)]
+//! Workspaces: one Terraform directory (or Helm chart) of one repository, in one account, region and environment.
+//!
+//! Invariants: the identity (account, region, environment, repository, directory) is unique in a business unit. At
+//! most one run that can change a workspace is active in it (`active_run_id`). A blocked workspace takes no such run
+//! until a person has resolved it. Settings are validated where they are made ([`Settings::validate`]); only a
+//! validated value can be stored.
+
+mod model;
+mod refs;
+mod repo_url;
+mod rules;
+
+#[cfg(feature = "store")]
+pub mod deletion;
+#[cfg(feature = "store")]
+mod error;
+#[cfg(feature = "store")]
+pub mod imports;
 #[cfg(feature = "store")]
 pub mod service;
-pub fn check_branch(_b: &str) -> Result<(), String> {
-    Ok(())
-}
-pub struct Blocked {
-    pub reason: String,
-}
-pub struct Workspace {
-    pub id: crate::ids::WorkspaceId,
-    pub business_unit_id: crate::ids::BusinessUnitId,
-    pub repo_url: String,
-    pub repo_ref: String,
-    pub tf_working_dir: String,
-    pub tool: String,
-    pub tool_version: Option<String>,
-    pub active_run_id: Option<crate::ids::RunId>,
-    pub blocked: Option<Blocked>,
-}
+#[cfg(feature = "store")]
+mod store;
+#[cfg(feature = "store")]
+pub mod tasks;
+#[cfg(test)]
+mod tests;
+
+#[cfg(feature = "store")]
+pub use error::WorkspaceError;
+pub use model::{
+    Blocked, DriftStatus, NewWorkspace, PathStatus, StateWrites, Tool, Workspace, WorkspaceChange,
+    WorkspaceFilter, WorkspaceKind,
+};
+pub use refs::check_branch;
+pub use repo_url::{RepoUrl, Transport};
+pub use rules::{InvalidField, LocalRepos, Settings, TagFilter, check_working_dir};

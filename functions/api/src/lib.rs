@@ -4,6 +4,9 @@
 
 pub mod body;
 pub mod caller;
+pub mod etag;
+pub mod idempotency;
+pub mod layers;
 pub mod openapi;
 pub mod problem;
 pub mod routes;
@@ -13,6 +16,7 @@ use plumbline_core::Deps;
 
 /// Every route of this function.
 pub fn router(deps: Deps) -> Router {
-    let (router, _document) = openapi::documented_router();
-    router.with_state(deps)
+    let (router, document) = openapi::documented_router();
+    let router = router.merge(openapi::route(&document));
+    layers::wrap(router.with_state(deps))
 }

@@ -1,1 +1,13 @@
-fn main() {}
+//! The Lambda of the users' routes.
+
+use anyhow::Context as _;
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    plumbline_runtime::init_logs();
+    let deps = plumbline_runtime::deps_from_environment().await?;
+    lambda_http::run(plumbline_api::router(deps))
+        .await
+        .map_err(anyhow::Error::from_boxed)
+        .context("the Lambda runtime ended")
+}

@@ -2,7 +2,12 @@
 //!
 //! Every slug has a page `docs/problems/<slug>.md`.
 
-use axum::http::{StatusCode, header};
+mod identity;
+mod tasks;
+mod tfstates;
+mod workspaces;
+
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -54,6 +59,13 @@ impl Problem {
         self
     }
 
+    /// The same problem with a wait after which trying again makes sense.
+    #[must_use]
+    pub fn retry_after(mut self, seconds: u64) -> Self {
+        self.retry_after_seconds = Some(seconds);
+        self
+    }
+
     /// Another tenant's row, or none: the caller cannot tell which.
     pub fn not_found(what: &str) -> Self {
         Self::new(StatusCode::NOT_FOUND, "not-found", "Not found", format!("There is no such {what} here."))
@@ -89,6 +101,9 @@ impl IntoResponse for Problem {
             (status, [(header::CONTENT_TYPE, "application/problem+json")], body).into_response();
         if let Some(seconds) = self.retry_after_seconds {
             response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response
     }

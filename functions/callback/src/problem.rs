@@ -28,6 +28,7 @@ pub(crate) fn of_executor(error: ExecutorError) -> Problem {
         ExecutorError::Run(error) => error.into(),
         ExecutorError::Db(error) => error.into(),
         ExecutorError::Key(error) => Problem::internal(&error),
+        ExecutorError::Launcher(error) => Problem::internal(&error),
     }
 }
 

@@ -1,1 +1,48 @@
-//! placeholder
+//! Brings the database to this version, once per deploy: migrations, then the functions' roles with their grants.
+//!
+//! Never run on a request path. Running it again changes nothing.
+
+use plumbline_core::db::{Db, DbError, Query as _, migrate};
+use serde::Serialize;
+
+/// The roles that grants are given to, one per function.
+pub const ROLES: [&str; 7] = [
+    "plumbline_api",
+    "plumbline_tfstate",
+    "plumbline_callback",
+    "plumbline_worker",
+    "plumbline_outbound",
+    "plumbline_reconciler",
+    "plumbline_migrate",
+];
+
+const GRANTS: &str = include_str!("grants.sql");
+
+// Roles belong to the cluster, so a local one where we are a plain owner keeps working without them.
+const MAY_CREATE_ROLES: &str = "SELECT rolsuper OR rolcreaterole FROM pg_roles WHERE rolname = current_user";
+
+/// What was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// Migrations that were missing.
+    pub migrations_applied: usize,
+    /// Whether roles and grants were brought up to date: not where the owner may not create roles.
+    pub grants_applied: bool,
+}
+
+/// Applies what is missing.
+pub async fn handle(db: &Db) -> Result<Report, DbError> {
+    let mut conn = db.conn().await?;
+    let migrations_applied = migrate(&mut conn).await?;
+    let grants_applied = conn.query_one(MAY_CREATE_ROLES, &[]).await?.get(0);
+    if grants_applied {
+        let tx = conn.begin().await?;
+        tx.batch(GRANTS).await?;
+        tx.commit().await?;
+    } else {
+        tracing::warn!(
+            "this role may not create roles: the functions' roles and grants were left as they are"
+        );
+    }
+    Ok(Report { migrations_applied, grants_applied })
+}

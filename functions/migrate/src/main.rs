@@ -1,1 +1,15 @@
-fn main() {}
+//! The Lambda that a deploy invokes before any function of the new version serves.
+
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+use serde_json::Value;
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    plumbline_runtime::init_logs();
+    let db = plumbline_runtime::database_from_environment()?;
+    lambda_runtime::run(service_fn(|_event: LambdaEvent<Value>| async {
+        let report = plumbline_migrate::handle(&db).await?;
+        Ok::<_, Error>(serde_json::to_value(report)?)
+    }))
+    .await
+}

@@ -1,1 +1,15 @@
-fn main() {}
+//! The function on AWS: one invocation, one task.
+
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+use plumbline_outbound::{TaskAnswer, TaskReference, invoke};
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    plumbline_runtime::init_logs();
+    let deps = plumbline_runtime::deps_from_environment().await.map_err(|error| error.to_string())?;
+    let deps = &deps;
+    lambda_runtime::run(service_fn(async |event: LambdaEvent<TaskReference>| -> Result<TaskAnswer, Error> {
+        Ok(invoke(deps, event.payload).await?)
+    }))
+    .await
+}

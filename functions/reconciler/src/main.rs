@@ -1,1 +1,24 @@
-fn main() {}
+//! The reconciler as a Lambda function, invoked by a schedule.
+
+use lambda_runtime::{Error, LambdaEvent, run, service_fn};
+use plumbline_worker::{InProcessOutbound, launcher};
+use serde_json::Value;
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    plumbline_runtime::init_logs();
+    let deps = plumbline_runtime::deps_from_environment().await?;
+    let launcher = launcher::from_environment().await?;
+    run(service_fn(|_event: LambdaEvent<Value>| async {
+        let done = plumbline_reconciler::handle(&deps, &*launcher, &InProcessOutbound).await;
+        let failed: Vec<&str> =
+            done.sweeps.iter().filter(|sweep| sweep.outcome.is_err()).map(|sweep| sweep.name).collect();
+        // A failed invocation is what the alarm counts.
+        if failed.is_empty() && done.worked.is_ok() {
+            Ok(())
+        } else {
+            Err(Error::from(["these failed: ", &failed.join(", ")].concat()))
+        }
+    }))
+    .await
+}

@@ -1,18 +1,134 @@
 //! Settings of a function, read once from its environment.
 
-use plumbline_core::Deps;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-/// Wires a function from its environment: database, object store, waker, derived keys.
-pub async fn deps_from_environment() -> anyhow::Result<Deps> {
-    todo!("runtime")
+use plumbline_core::Deps;
+use plumbline_core::db::Db;
+use plumbline_core::ids::IdSource;
+
+use crate::{database, keys, limits, stores};
+
+/// What is wrong with a setting. Never holds its value.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SettingError {
+    /// It is needed and not there.
+    #[error("{name} is not set: {meaning}")]
+    Missing {
+        /// The variable.
+        name: String,
+        /// What it is for.
+        meaning: &'static str,
+    },
+    /// It cannot be understood.
+    #[error("{name} has a wrong value: {expected}")]
+    Wrong {
+        /// The variable.
+        name: String,
+        /// What it must be.
+        expected: String,
+    },
 }
 
-/// JSON logs on standard output, filtered by `PLUMBLINE_LOG`.
-pub fn init_logs() {
-    todo!("runtime")
+impl SettingError {
+    pub(crate) fn wrong(name: impl Into<String>, expected: impl Into<String>) -> Self {
+        Self::Wrong { name: name.into(), expected: expected.into() }
+    }
+}
+
+/// The variables of a process, as a value: tests make their own.
+#[derive(Clone, Default)]
+pub struct Environment(BTreeMap<String, String>);
+
+impl std::fmt::Debug for Environment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+impl<K: Into<String>, V: Into<String>> FromIterator<(K, V)> for Environment {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(variables: I) -> Self {
+        Self(variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
+    }
+}
+
+impl Environment {
+    /// This process's variables. Those that are not text are left out.
+    pub fn of_process() -> Self {
+        std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect()
+    }
+
+    /// `None` if it is not set, or empty.
+    pub fn find(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    pub(crate) fn get(&self, name: &str, meaning: &'static str) -> Result<&str, SettingError> {
+        self.find(name).ok_or_else(|| SettingError::Missing { name: name.into(), meaning })
+    }
+
+    /// Names and values of the variables that begin with the prefix, without it.
+    pub(crate) fn with_prefix<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
+        self.0.iter().filter_map(move |(name, value)| Some((name.strip_prefix(prefix)?, value.as_str())))
+    }
+}
+
+/// Wires a function from its process's environment: database, object store, waker, keys, limits.
+pub async fn deps_from_environment() -> anyhow::Result<Deps> {
+    deps_from(&Environment::of_process()).await
+}
+
+/// Wires a function from the given settings. Nothing is connected yet.
+pub async fn deps_from(environment: &Environment) -> anyhow::Result<Deps> {
+    // Several crates bring rustls; without a choice it refuses to guess which cryptography to use.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let keys = keys::keyring(environment)?;
+    let public_url = public_url(environment)?;
+    Ok(Deps {
+        db: database::pool(environment)?,
+        blobs: stores::blob_store(environment, &keys, &public_url).await?,
+        waker: stores::waker(environment).await?,
+        ids: IdSource,
+        keys: Arc::new(keys),
+        limits: Arc::new(limits::limits(environment)?),
+        public_url: public_url.into(),
+        local_repos_root: environment.find("PLUMBLINE_LOCAL_REPOS_ROOT").map(Into::into),
+        allow_private_addresses: allow_private_addresses(environment)?,
+    })
+}
+
+/// Only the database: `migrate` needs nothing else, and no keys.
+pub fn database_from_environment() -> anyhow::Result<Db> {
+    Ok(database::pool(&Environment::of_process())?)
 }
 
 /// The address that executors call back.
 pub fn launcher_url() -> anyhow::Result<String> {
-    todo!("runtime")
+    let environment = Environment::of_process();
+    Ok(match environment.find("PLUMBLINE_CALLBACK_URL") {
+        Some(url) => url.trim_end_matches('/').to_owned(),
+        None => public_url(&environment)?,
+    })
+}
+
+/// Only an emulator sets this: on AWS a private address is ours, or a neighbour's.
+fn allow_private_addresses(environment: &Environment) -> Result<bool, SettingError> {
+    let name = "PLUMBLINE_ALLOW_PRIVATE_ADDRESSES";
+    match environment.find(name) {
+        None | Some("false") => Ok(false),
+        Some("true") => Ok(true),
+        Some(_) => Err(SettingError::wrong(name, "must be true or false")),
+    }
+}
+
+fn public_url(environment: &Environment) -> Result<String, SettingError> {
+    let name = "PLUMBLINE_PUBLIC_URL";
+    let url = environment.get(name, "the address where people reach this installation, with https://")?;
+    if url.starts_with("https://") || url.starts_with("http://") {
+        Ok(url.trim_end_matches('/').to_owned())
+    } else {
+        Err(SettingError::wrong(name, "must begin with https:// or http://"))
+    }
 }

@@ -1,6 +1,32 @@
 //! What the `main` of every function shares: settings from the environment, logs, the wiring of
 //! [`plumbline_core::Deps`].
+//!
+//! | variable | meaning |
+//! |---|---|
+//! | `DATABASE_URL` | libpq URL; or its parts `PGHOST` `PGPORT` `PGUSER` `PGPASSWORD` `PGDATABASE` `PGSSLMODE` |
+//! | `PGSSLROOTCERT` | PEM file with the authorities of the database's certificate; default: the public ones |
+//! | `PLUMBLINE_POOL_SIZE` | connections at most; default 1 |
+//! | `PG_MODE` | `direct` (default) or `pooled`, behind a transaction pooler |
+//! | `PLUMBLINE_PUBLIC_URL` | where people reach us |
+//! | `PLUMBLINE_CALLBACK_URL` | where executors reach us; default: the public URL |
+//! | `PLUMBLINE_BLOBS` | `s3://bucket` or `file:///directory` |
+//! | `PLUMBLINE_BLOBS_URL` | where signed URLs of a directory point; default: the public URL with `/blobs` |
+//! | `PLUMBLINE_WAKER` | `sqs:<queue URL>` or `none` (default) |
+//! | `PLUMBLINE_KEY_ID`, `PLUMBLINE_KEY_<DOMAIN>` | the derived keys of this function |
+//! | `CREDENTIAL_ENCRYPTION_KEY` | the root key, where one process is every function; never beside derived keys |
+//! | `PLUMBLINE_LIMIT_<NAME>` | overrides a limit: `30` or `30s`, `5m`, `4h`; bytes as `1048576`, `256KiB`, `5MiB` |
+//! | `PLUMBLINE_LOG` | filter of the logs, as `info` (default) or `plumbline_core=debug` |
+//!
+//! A wrong setting is named in a sentence with its meaning, never with its value: values may be secrets.
 
+mod database;
 mod environment;
+mod keys;
+mod limits;
+mod logs;
+mod stores;
 
-pub use environment::{deps_from_environment, init_logs, launcher_url};
+pub use environment::{
+    Environment, SettingError, database_from_environment, deps_from, deps_from_environment, launcher_url,
+};
+pub use logs::init_logs;

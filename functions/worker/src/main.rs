@@ -1,1 +1,17 @@
-fn main() {}
+//! The worker as a Lambda function: an SQS message is a hint, its content is ignored.
+
+use lambda_runtime::{Error, LambdaEvent, run, service_fn};
+use plumbline_worker::{InProcessOutbound, handle, launcher};
+use serde_json::Value;
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    plumbline_runtime::init_logs();
+    let deps = plumbline_runtime::deps_from_environment().await?;
+    let launcher = launcher::from_environment().await?;
+    run(service_fn(|_event: LambdaEvent<Value>| async {
+        handle(&deps, &*launcher, &InProcessOutbound).await?;
+        Ok::<_, Error>(())
+    }))
+    .await
+}

@@ -1,1 +1,9 @@
-//! Tests of emulator, one file per feature.
+//! Tests of the emulator, one file per part.
+
+mod gateway;
+mod git_server;
+mod lambda;
+mod lifecycle;
+mod program;
+mod session;
+mod with_postgres;

@@ -1,1 +1,12 @@
-//! Tests of queue, one file per feature.
+//! The queue: fair and capped claims, fenced writes, leases, the worker, its platforms, its routes.
+
+#![expect(clippy::unwrap_used, reason = "in a test, a panic is the report")]
+
+mod claim;
+mod desk;
+mod ecs;
+mod fake_launcher;
+mod fencing;
+mod leases;
+mod routes;
+mod worker;

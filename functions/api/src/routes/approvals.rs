@@ -15,14 +15,14 @@ use crate::caller::Caller;
 use crate::problem::Problem;
 
 /// This feature's routes.
-pub fn routes() -> OpenApiRouter<Deps> {
+pub(super) fn routes() -> OpenApiRouter<Deps> {
     OpenApiRouter::new().routes(routes!(approve)).routes(routes!(reject))
 }
 
 /// A decision.
 #[derive(Debug, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Approve {
+struct Approve {
     /// For the history.
     #[serde(default)]
     comment: Option<String>,
@@ -47,7 +47,7 @@ async fn approve(
 /// A refusal.
 #[derive(Debug, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Reject {
+struct Reject {
     /// For the history.
     #[serde(default)]
     comment: Option<String>,

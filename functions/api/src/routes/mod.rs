@@ -1,12 +1,30 @@
 //! One file per feature; each gives its routes relative to `/api/v1`.
 
-pub mod approvals;
-pub mod runs;
+mod approvals;
+mod audit;
+mod auth;
+mod business_units;
+mod health;
+mod runs;
+mod state_locks;
+mod state_versions;
+mod tasks;
+mod workspaces;
 
 use plumbline_core::Deps;
 use utoipa_axum::router::OpenApiRouter;
 
 /// Every feature's routes.
 pub fn all() -> OpenApiRouter<Deps> {
-    OpenApiRouter::new().merge(approvals::routes()).merge(runs::routes())
+    OpenApiRouter::new()
+        .merge(approvals::routes())
+        .merge(audit::routes())
+        .merge(auth::routes())
+        .merge(business_units::routes())
+        .merge(health::routes())
+        .merge(runs::routes())
+        .merge(state_locks::routes())
+        .merge(state_versions::routes())
+        .merge(tasks::routes())
+        .merge(workspaces::routes())
 }

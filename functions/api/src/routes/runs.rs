@@ -19,10 +19,11 @@ use uuid::Uuid;
 
 use crate::body::{Body, Path, Query};
 use crate::caller::Caller;
+use crate::idempotency::{Created, Once};
 use crate::problem::Problem;
 
 /// This feature's routes.
-pub fn routes() -> OpenApiRouter<Deps> {
+pub(super) fn routes() -> OpenApiRouter<Deps> {
     OpenApiRouter::new()
         .routes(routes!(create, list))
         .routes(routes!(get))
@@ -38,7 +39,7 @@ pub fn routes() -> OpenApiRouter<Deps> {
 /// What to run.
 #[derive(Debug, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct CreateRun {
+struct CreateRun {
     /// The workspace.
     workspace_id: WorkspaceId,
     /// What for.
@@ -70,30 +71,26 @@ pub struct CreateRun {
 async fn create(
     State(deps): State<Deps>,
     Caller(ctx): Caller,
-    Body(request): Body<CreateRun>,
+    once: Once<CreateRun>,
 ) -> Result<Response, Problem> {
-    let new = NewRun {
-        workspace_id: request.workspace_id,
-        command: request.command,
-        branch: request.branch,
-        message: request.message,
-        variables: request.variables,
-        auto_approve_if_no_changes: request.auto_approve_if_no_changes,
-        auto_approve_skip_apply: request.auto_approve_skip_apply,
-        allow_destroy: request.allow_destroy,
-    };
-    let run = deps
-        .db
-        .transaction(async |tx| runs::service::trigger(tx, &deps, &ctx, &new).await)
-        .await
-        .map_err(Problem::from)?;
+    let response = once
+        .answer(&deps, &ctx, async |tx, request| {
+            let new = NewRun {
+                workspace_id: request.workspace_id,
+                command: request.command,
+                branch: request.branch,
+                message: request.message,
+                variables: request.variables,
+                auto_approve_if_no_changes: request.auto_approve_if_no_changes,
+                auto_approve_skip_apply: request.auto_approve_skip_apply,
+                allow_destroy: request.allow_destroy,
+            };
+            let run = runs::service::trigger(tx, &deps, &ctx, &new).await?;
+            Ok(Created::at(format!("/api/v1/runs/{}", run.id), run))
+        })
+        .await?;
     deps.waker.wake(std::time::Duration::ZERO).await;
-    Ok(created(run))
-}
-
-fn created(run: Run) -> Response {
-    let location = format!("/api/v1/runs/{}", run.id);
-    (StatusCode::CREATED, [(header::LOCATION, location)], Json(run)).into_response()
+    Ok(response)
 }
 
 /// Which runs.
@@ -140,7 +137,7 @@ async fn get(
 /// Why to cancel.
 #[derive(Debug, Default, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct CancelRun {
+struct CancelRun {
     /// For the history.
     #[serde(default)]
     reason: Option<String>,
@@ -158,26 +155,34 @@ async fn cancel(
     Ok(Json(runs::service::cancel(&deps, &ctx, id, request.reason.as_deref()).await?))
 }
 
+/// Nothing to say: an empty object.
+#[derive(Debug, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+struct PromoteRun {}
+
 /// Turn a finished plan-only run into one that can be applied.
-#[utoipa::path(post, path = "/runs/{id}/promote", tag = "runs", params(("id" = Uuid, Path)),
+#[utoipa::path(post, path = "/runs/{id}/promote", tag = "runs", request_body = PromoteRun,
+    params(("id" = Uuid, Path), ("Idempotency-Key" = Option<String>, Header, description = "The same key gives the same run")),
     responses((status = 201, body = Run, description = "The new run, planned anew")))]
 async fn promote(
     State(deps): State<Deps>,
     Caller(ctx): Caller,
     Path(id): Path<RunId>,
+    once: Once<PromoteRun>,
 ) -> Result<Response, Problem> {
-    let run = deps
-        .db
-        .transaction(async |tx| runs::service::promote(tx, &deps, &ctx, id).await)
-        .await
-        .map_err(Problem::from)?;
+    let response = once
+        .answer(&deps, &ctx, async |tx, PromoteRun {}| {
+            let run = runs::service::promote(tx, &deps, &ctx, id).await?;
+            Ok(Created::at(format!("/api/v1/runs/{}", run.id), run))
+        })
+        .await?;
     deps.waker.wake(std::time::Duration::ZERO).await;
-    Ok(created(run))
+    Ok(response)
 }
 
 /// A list without pages.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
-pub struct Items<T> {
+struct Items<T> {
     /// All of them.
     items: Vec<T>,
 }

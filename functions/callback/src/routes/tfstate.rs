@@ -1,9 +1,69 @@
-//! The workspace's state, for the executor's loopback proxy.
+//! The workspace's state, for the executor's loopback proxy. These calls go by lock, not by lease: the live holder's
+//! write is accepted even after its lease is lost.
 
-use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use axum::routing::{any, post};
+use axum::{Json, Router};
+use plumbline_api::body::{Body as JsonBody, Path};
+use plumbline_api::problem::Problem;
 use plumbline_core::Deps;
+use plumbline_core::executors::ExecutorCaller;
+use plumbline_core::ids::StateUploadId;
+use plumbline_core::protocol::{StateUploadAnswer, StateUploadBegin, StateUploadCommit};
+use plumbline_core::tfstates::service::{self, StateActor};
+
+use crate::caller::Attempt;
 
 /// Routes of the state.
 pub(crate) fn routes() -> Router<Deps> {
     Router::new()
+        .route("/state", any(state))
+        .route("/state/lock", any(lock))
+        .route("/state/uploads", post(begin_upload))
+        .route("/state/uploads/{id}/commit", post(commit_upload))
+}
+
+fn actor(caller: &ExecutorCaller) -> StateActor<'static> {
+    StateActor::Executor {
+        business_unit_id: caller.business_unit_id,
+        run_id: caller.run_id,
+        executor_id: caller.executor_id,
+        phase: caller.phase,
+    }
+}
+
+async fn state(
+    State(deps): State<Deps>,
+    Attempt(caller): Attempt,
+    request: Request<Body>,
+) -> Result<Response, Problem> {
+    let call = plumbline_tfstate::call_of(request.method(), false)?;
+    plumbline_tfstate::answer(&deps, &actor(&caller), caller.workspace_id, call, request).await
+}
+
+async fn lock(
+    State(deps): State<Deps>,
+    Attempt(caller): Attempt,
+    request: Request<Body>,
+) -> Result<Response, Problem> {
+    let call = plumbline_tfstate::call_of(request.method(), true)?;
+    plumbline_tfstate::answer(&deps, &actor(&caller), caller.workspace_id, call, request).await
+}
+
+async fn begin_upload(
+    State(deps): State<Deps>,
+    Attempt(caller): Attempt,
+    JsonBody(begin): JsonBody<StateUploadBegin>,
+) -> Result<Json<StateUploadAnswer>, Problem> {
+    Ok(Json(service::begin_upload(&deps, &actor(&caller), caller.workspace_id, &begin).await?))
+}
+
+async fn commit_upload(
+    State(deps): State<Deps>,
+    Attempt(caller): Attempt,
+    Path(id): Path<StateUploadId>,
+) -> Result<Json<StateUploadCommit>, Problem> {
+    Ok(Json(service::commit_upload(&deps, &actor(&caller), caller.workspace_id, id).await?))
 }

@@ -1,0 +1,67 @@
+//! The SDK's client over the one TLS stack of this workspace.
+
+use aws_config::{BehaviorVersion, Region};
+use aws_sdk_s3::Client;
+use aws_sdk_s3::config::{Builder, Credentials, RequestChecksumCalculation, SharedHttpClient};
+use aws_smithy_http_client::tls;
+
+/// Explicit access to a bucket.
+#[derive(Clone)]
+pub struct Keys {
+    /// Where the store answers.
+    pub endpoint: String,
+    /// The region that signatures name.
+    pub region: String,
+    /// The bucket.
+    pub bucket: String,
+    /// Access key.
+    pub access_key_id: String,
+    /// Secret key.
+    pub secret_access_key: String,
+}
+
+impl std::fmt::Debug for Keys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Keys")
+            .field("endpoint", &self.endpoint)
+            .field("bucket", &self.bucket)
+            .finish_non_exhaustive()
+    }
+}
+
+fn http() -> SharedHttpClient {
+    let provider = tls::Provider::Rustls(tls::rustls_provider::CryptoMode::Ring);
+    aws_smithy_http_client::Builder::new().tls_provider(provider).build_https()
+}
+
+/// A client with credentials, region and endpoint from the environment. An endpoint of its own means paths instead of
+/// host names.
+pub(super) async fn from_environment() -> Client {
+    let shared = aws_config::defaults(BehaviorVersion::latest()).http_client(http()).load().await;
+    let own_endpoint = shared.endpoint_url().is_some();
+    let config = Builder::from(&shared)
+        .force_path_style(own_endpoint)
+        .request_checksum_calculation(RequestChecksumCalculation::WhenRequired)
+        .build();
+    Client::from_conf(config)
+}
+
+/// A client for one endpoint.
+pub(super) fn with_keys(keys: &Keys) -> Client {
+    let credentials = Credentials::new(&keys.access_key_id, &keys.secret_access_key, None, None, "plumbline");
+    let config = Builder::new()
+        .behavior_version(BehaviorVersion::latest())
+        .http_client(http())
+        .endpoint_url(&keys.endpoint)
+        .region(Region::new(keys.region.clone()))
+        .credentials_provider(credentials)
+        .force_path_style(true)
+        .request_checksum_calculation(RequestChecksumCalculation::WhenRequired)
+        .build();
+    Client::from_conf(config)
+}
+
+/// How S3 writes digests.
+pub(super) fn base64(bytes: &[u8]) -> String {
+    aws_smithy_types::base64::encode(bytes)
+}

@@ -1,0 +1,145 @@
+//! The connection to one server: its HTTP client, the session, and the business unit that calls are made for.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::json;
+
+use super::problem::ApiError;
+use super::routes::{self, Route};
+use super::server::Server;
+use super::{Call, Document};
+use crate::session::{Session, SessionStore};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Between two bytes of an answer; the server gives up on a request after 30 seconds.
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A client of one server.
+#[derive(Debug)]
+pub struct Client {
+    pub(super) http: reqwest::Client,
+    pub(super) server: Server,
+    pub(super) business_unit: Option<String>,
+    pub(super) quiet: bool,
+    store: SessionStore,
+    session: RefCell<Option<Session>>,
+}
+
+/// A pair of tokens from the server.
+#[derive(Deserialize)]
+struct TokenPair {
+    access_token: String,
+    refresh_token: String,
+}
+
+impl Client {
+    /// A client with the session stored for this server, if there is one.
+    pub fn new(
+        server: Server,
+        business_unit: Option<String>,
+        store: SessionStore,
+        quiet: bool,
+    ) -> anyhow::Result<Self> {
+        let mut builder = reqwest::Client::builder()
+            .user_agent(concat!("plumb/", env!("CARGO_PKG_VERSION")))
+            // A redirect is followed by hand, so that the token never goes to another host.
+            .redirect(reqwest::redirect::Policy::none())
+            .connect_timeout(CONNECT_TIMEOUT)
+            .read_timeout(READ_TIMEOUT);
+        if server.is_loopback() {
+            builder = builder.no_proxy();
+        }
+        let session = store.find(&server)?;
+        Ok(Self {
+            http: builder.build()?,
+            server,
+            business_unit,
+            quiet,
+            store,
+            session: RefCell::new(session),
+        })
+    }
+
+    /// The server.
+    pub fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// Begins a declared call.
+    pub fn call<const N: usize>(&self, route: Route<N>, values: [&str; N]) -> Call<'_> {
+        Call::new(self, route.method(), route.path(values))
+    }
+
+    /// Signs in and stores the session.
+    pub async fn sign_in(&self, email: &str, password: &str) -> anyhow::Result<()> {
+        let body = json!({ "email": email, "password": password });
+        let answer = self.call(routes::SIGN_IN, []).anonymous().body(body).send().await?;
+        self.keep(&answer, email)?;
+        self.store.set_current(&self.server)
+    }
+
+    /// Forgets the session here, and ends it at the server. `false`: there was none.
+    pub async fn sign_out(&self) -> anyhow::Result<bool> {
+        if self.session.borrow().is_none() {
+            return Ok(false);
+        }
+        let ended = self.call(routes::SIGN_OUT, []).send().await;
+        // Whatever the server said: the person wants no session on this machine.
+        self.store.remove(&self.server)?;
+        match ended.map_err(|error| error.downcast::<ApiError>()) {
+            Ok(_) | Err(Ok(ApiError::SignedOut { .. })) => Ok(true),
+            Err(Ok(error)) => Err(error.into()),
+            Err(Err(error)) => Err(error),
+        }
+    }
+
+    /// The token to send.
+    pub(super) fn access_token(&self) -> Result<String, ApiError> {
+        match &*self.session.borrow() {
+            Some(session) => Ok(session.access_token.clone()),
+            None => Err(self.signed_out()),
+        }
+    }
+
+    /// Replaces an access token that the server refused, once for all processes that share the session: a refresh
+    /// token works once, and using it twice ends the session.
+    pub(super) async fn renew(&self, refused: &str) -> anyhow::Result<()> {
+        let _guard = self.store.lock(&self.server).await?;
+        let Some(stored) = self.store.find(&self.server)? else { return Err(self.signed_out().into()) };
+        if stored.access_token != refused {
+            self.session.replace(Some(stored));
+            return Ok(());
+        }
+        let body = json!({ "refresh_token": stored.refresh_token });
+        let answer = self.call(routes::REFRESH_SESSION, []).anonymous().body(body).send().await;
+        match answer {
+            Ok(answer) => self.keep(&answer, &stored.email),
+            Err(error) => match error.downcast_ref::<ApiError>() {
+                Some(ApiError::Problem(problem)) if matches!(problem.status, 400..=403) => {
+                    self.store.remove(&self.server)?;
+                    Err(self.signed_out().into())
+                }
+                _ => Err(error),
+            },
+        }
+    }
+
+    fn keep(&self, answer: &Document, email: &str) -> anyhow::Result<()> {
+        let pair: TokenPair = answer.read()?;
+        let session = Session {
+            server: self.server.to_string(),
+            email: email.into(),
+            access_token: pair.access_token,
+            refresh_token: pair.refresh_token,
+        };
+        self.store.save(&self.server, &session)?;
+        self.session.replace(Some(session));
+        Ok(())
+    }
+
+    fn signed_out(&self) -> ApiError {
+        ApiError::SignedOut { server: self.server.to_string() }
+    }
+}

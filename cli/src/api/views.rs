@@ -1,0 +1,306 @@
+//! What people are shown, read from the API's documents. Lenient: only ids and what decides must be there.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// The signed-in person.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Me {
+    pub email: String,
+    #[serde(default)]
+    pub display_name: Option<String>,
+    #[serde(default)]
+    pub is_superadmin: bool,
+    #[serde(default)]
+    pub memberships: Vec<Membership>,
+}
+
+/// A role in a business unit.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Membership {
+    pub slug: String,
+    #[serde(default)]
+    pub name: String,
+    pub role: String,
+}
+
+/// A tenant.
+#[derive(Clone, Debug, Deserialize)]
+pub struct BusinessUnit {
+    pub id: String,
+    pub slug: String,
+    #[serde(default)]
+    pub name: String,
+}
+
+/// A Terraform directory in one place.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Workspace {
+    pub id: String,
+    pub name: String,
+    #[serde(default)]
+    pub kind: String,
+    #[serde(default)]
+    pub environment: String,
+    #[serde(default)]
+    pub aws_account_id: String,
+    #[serde(default)]
+    pub region: String,
+    #[serde(default)]
+    pub repo_url: String,
+    #[serde(default)]
+    pub repo_ref: String,
+    #[serde(default)]
+    pub tf_working_dir: String,
+    pub tool: Option<String>,
+    pub tool_version: Option<String>,
+    #[serde(default)]
+    pub tags: BTreeMap<String, String>,
+    pub state_writes: Option<String>,
+    pub drift_status: Option<String>,
+    pub active_run_id: Option<String>,
+    pub blocked: Option<Blocked>,
+    pub updated_at: Option<DateTime<Utc>>,
+}
+
+/// Why a workspace takes no changes.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Blocked {
+    pub at: Option<DateTime<Utc>>,
+    #[serde(default)]
+    pub reason: String,
+    pub run_id: Option<String>,
+}
+
+/// A pass of a command over a workspace.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Run {
+    pub id: String,
+    pub workspace_id: String,
+    pub command: String,
+    pub status: String,
+    pub status_reason: Option<String>,
+    pub error: Option<String>,
+    pub branch: Option<String>,
+    pub message: Option<String>,
+    pub commit_sha: Option<String>,
+    pub tool: Option<String>,
+    pub tool_version: Option<String>,
+    pub waiting: Option<Waiting>,
+    pub plan_summary: Option<PlanSummary>,
+    pub has_changes: Option<bool>,
+    pub approval_digest: Option<String>,
+    pub approval_comment: Option<String>,
+    pub plan_expires_at: Option<DateTime<Utc>>,
+    #[serde(default)]
+    pub cancel_requested: bool,
+    pub created_at: Option<DateTime<Utc>>,
+    pub started_at: Option<DateTime<Utc>>,
+    pub completed_at: Option<DateTime<Utc>>,
+}
+
+impl Run {
+    /// Whether it stays as it is until a person does something.
+    pub fn is_settled(&self) -> bool {
+        match self.status.as_str() {
+            "applied" | "failed" | "cancelled" | "awaiting_approval" => true,
+            "planned" => self.command == "plan",
+            _ => false,
+        }
+    }
+}
+
+/// What a run waits for.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Waiting {
+    #[serde(default)]
+    pub position: i64,
+    #[serde(default)]
+    pub reason: String,
+}
+
+/// What a plan would do, in numbers.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct PlanSummary {
+    pub add: i64,
+    pub change: i64,
+    pub destroy: i64,
+    pub replace: i64,
+    pub import: i64,
+    #[serde(rename = "move")]
+    pub moved: i64,
+    pub forget: i64,
+    pub read: i64,
+    pub outputs: i64,
+    pub drift: i64,
+    pub deferred: i64,
+    pub errored: bool,
+}
+
+/// A plan, resource by resource.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Plan {
+    #[serde(default)]
+    pub resource_changes: Vec<ResourceChange>,
+    pub text: Option<String>,
+}
+
+/// What happens to one resource.
+#[derive(Clone, Debug, Deserialize)]
+pub struct ResourceChange {
+    pub address: String,
+    #[serde(default)]
+    pub actions: Vec<String>,
+}
+
+/// One step of a run.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Step {
+    pub position: i64,
+    #[serde(default)]
+    pub phase: String,
+    pub name: String,
+    #[serde(default)]
+    pub attempt: i64,
+    pub status: String,
+    pub summary: Option<Value>,
+    #[serde(default)]
+    pub log_bytes: i64,
+    #[serde(default)]
+    pub log_truncated: bool,
+    pub duration_seconds: Option<f64>,
+}
+
+/// A piece of a step's log.
+#[derive(Clone, Debug, Deserialize)]
+pub struct LogChunk {
+    pub next_offset: i64,
+    #[serde(default)]
+    pub text: String,
+    #[serde(default)]
+    pub complete: bool,
+}
+
+/// Something that a run left behind.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Artifact {
+    pub kind: String,
+    #[serde(default)]
+    pub size_bytes: i64,
+    #[serde(default)]
+    pub sha256: String,
+    pub created_at: Option<DateTime<Utc>>,
+}
+
+/// An accepted write of a state.
+#[derive(Clone, Debug, Deserialize)]
+pub struct StateVersion {
+    pub id: String,
+    #[serde(default)]
+    pub workspace_id: String,
+    pub serial: i64,
+    #[serde(default)]
+    pub lineage: String,
+    #[serde(default)]
+    pub sha256: String,
+    #[serde(default)]
+    pub size_bytes: i64,
+    pub terraform_version: Option<String>,
+    pub run_id: Option<String>,
+    pub created_by: Option<String>,
+    pub rolled_back_from: Option<String>,
+    #[serde(default)]
+    pub is_current: bool,
+    pub created_at: Option<DateTime<Utc>>,
+}
+
+/// How two versions of a state differ.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default)]
+#[derive(Default)]
+pub struct StateDiff {
+    pub added: Vec<String>,
+    pub changed: Vec<String>,
+    pub removed: Vec<String>,
+    pub outputs_changed: Vec<String>,
+}
+
+/// A write that was not accepted and not dropped.
+#[derive(Clone, Debug, Deserialize)]
+pub struct QuarantinedState {
+    pub id: String,
+    pub serial: Option<i64>,
+    #[serde(default)]
+    pub reason: String,
+    #[serde(default)]
+    pub size_bytes: i64,
+    pub run_id: Option<String>,
+    pub created_at: Option<DateTime<Utc>>,
+}
+
+/// The lock of a state.
+#[derive(Clone, Debug, Deserialize)]
+pub struct StateLock {
+    pub held: bool,
+    pub lock_id: Option<String>,
+    pub info: Option<Value>,
+    pub run_id: Option<String>,
+    pub locked_at: Option<DateTime<Utc>>,
+}
+
+/// A row of the queue.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Task {
+    pub id: String,
+    pub kind: String,
+    #[serde(default)]
+    pub subject_id: String,
+    pub status: String,
+    pub lease_phase: Option<String>,
+    #[serde(default)]
+    pub attempts: i64,
+    #[serde(default)]
+    pub attempts_max: i64,
+    pub run_after: Option<DateTime<Utc>>,
+    pub last_error: Option<String>,
+    pub result: Option<Value>,
+    pub created_at: Option<DateTime<Utc>>,
+    pub finished_at: Option<DateTime<Utc>>,
+}
+
+/// A record of something done.
+#[derive(Clone, Debug, Deserialize)]
+pub struct AuditEntry {
+    pub sequence: i64,
+    pub action: String,
+    #[serde(default)]
+    pub resource_type: String,
+    pub resource_id: Option<String>,
+    pub user_id: Option<String>,
+    pub created_at: Option<DateTime<Utc>>,
+}
+
+/// Whether the record is whole.
+#[derive(Clone, Debug, Deserialize)]
+pub struct AuditVerdict {
+    pub ok: bool,
+    #[serde(default)]
+    pub chains: i64,
+    #[serde(default)]
+    pub entries: i64,
+    #[serde(default)]
+    pub broken: Vec<BrokenLink>,
+}
+
+/// Where a chain does not hold.
+#[derive(Clone, Debug, Deserialize)]
+pub struct BrokenLink {
+    pub chain_id: String,
+    pub sequence: i64,
+    #[serde(default)]
+    pub reason: String,
+}

@@ -1,0 +1,107 @@
+//! Objects as files. Everything here blocks.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+
+use crate::ports::{BlobError, BlobHead, check_key};
+
+/// Where files grow before they get their name. No key can contain `~`, so it is out of every key's way.
+const INCOMING: &str = "~incoming";
+
+pub(super) fn put(root: &Path, key: &str, bytes: &[u8]) -> Result<(), BlobError> {
+    let path = path_of(root, key)?;
+    let fault = |error| store_error(root, key, &error);
+    let incoming = root.join(INCOMING);
+    ensure_directory(&incoming).map_err(fault)?;
+    let mut file = tempfile::NamedTempFile::new_in(&incoming).map_err(fault)?;
+    file.write_all(bytes).and_then(|()| file.as_file().sync_all()).map_err(fault)?;
+    let parents: Vec<&Path> = path.ancestors().skip(1).take_while(|ancestor| *ancestor != root).collect();
+    for parent in parents.into_iter().rev() {
+        ensure_directory(parent).map_err(fault)?;
+    }
+    match file.persist_noclobber(&path) {
+        Ok(_) => sync_parent(&path).map_err(fault),
+        Err(refused) if refused.error.kind() == ErrorKind::AlreadyExists => {
+            let same = fs::read(&path).is_ok_and(|stored| stored == bytes);
+            if same { Ok(()) } else { Err(BlobError::Conflict(key.into())) }
+        }
+        Err(refused) => Err(fault(refused.error)),
+    }
+}
+
+pub(super) fn get(root: &Path, key: &str) -> Result<Bytes, BlobError> {
+    match fs::read(path_of(root, key)?) {
+        Ok(bytes) => Ok(bytes.into()),
+        Err(error) if is_absent(&error) => {
+            require_root(root)?;
+            Err(BlobError::NotFound(key.into()))
+        }
+        Err(error) => Err(store_error(root, key, &error)),
+    }
+}
+
+pub(super) fn head(root: &Path, key: &str) -> Result<Option<BlobHead>, BlobError> {
+    match fs::metadata(path_of(root, key)?) {
+        Ok(metadata) if metadata.is_file() => Ok(Some(BlobHead { size_bytes: metadata.len() })),
+        Ok(_) => Ok(None),
+        Err(error) if is_absent(&error) => require_root(root).map(|()| None),
+        Err(error) => Err(store_error(root, key, &error)),
+    }
+}
+
+pub(super) fn delete(root: &Path, key: &str) -> Result<(), BlobError> {
+    match fs::remove_file(path_of(root, key)?) {
+        Ok(()) => Ok(()),
+        Err(error) if is_absent(&error) => require_root(root),
+        Err(error) => Err(store_error(root, key, &error)),
+    }
+}
+
+fn path_of(root: &Path, key: &str) -> Result<PathBuf, BlobError> {
+    check_key(key)?;
+    Ok(root.join(key))
+}
+
+/// One level only: `create_dir_all` would bring back a root that went away with its disk.
+fn ensure_directory(path: &Path) -> io::Result<()> {
+    match fs::create_dir(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Ok(()) => sync_parent(path),
+        other => other,
+    }
+}
+
+fn sync_parent(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), |parent| File::open(parent)?.sync_all())
+}
+
+/// A key may go through or end at what is a directory or file of another key: then there is no such object.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::IsADirectory)
+}
+
+fn require_root(root: &Path) -> Result<(), BlobError> {
+    if root.is_dir() {
+        return Ok(());
+    }
+    Err(BlobError::StoreMissing {
+        name: root.display().to_string(),
+        reason: "the directory does not exist".into(),
+    })
+}
+
+fn store_error(root: &Path, key: &str, error: &io::Error) -> BlobError {
+    if let Err(missing) = require_root(root) {
+        return missing;
+    }
+    match error.kind() {
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem | ErrorKind::InvalidFilename => {
+            BlobError::Refused(format!("{key}: {error}"))
+        }
+        ErrorKind::NotADirectory | ErrorKind::IsADirectory => BlobError::Conflict(key.into()),
+        _ => BlobError::Unavailable(format!("{key}: {error}")),
+    }
+}

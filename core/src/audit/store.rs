@@ -1,0 +1,259 @@
+//! SQL of the audit log.
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+
+use super::model::{ChainId, Cursor, Entry, Filter};
+use super::views::{EntryView, HeadView};
+use crate::db::{DbError, Query, Row, Tx};
+use crate::digest::Sha256Digest;
+
+/// Where the next entry of a chain goes.
+pub(super) struct Place {
+    pub sequence: i64,
+    pub previous_hash: Sha256Digest,
+    pub at: DateTime<Utc>,
+}
+
+/// One entry as stored.
+pub(super) struct EntryRow {
+    pub view: EntryView,
+    pub previous_hash: Sha256Digest,
+    pub canonical: Vec<u8>,
+}
+
+/// One checkpoint as stored.
+pub(super) struct CheckpointRow {
+    pub sequence: i64,
+    pub body: Vec<u8>,
+    pub hash: Sha256Digest,
+    pub signature: Vec<u8>,
+    pub key_id: String,
+}
+
+fn digest(row: &Row, column: &str) -> Result<Sha256Digest, DbError> {
+    Sha256Digest::from_slice(row.get(column))
+        .ok_or_else(|| DbError::Row("a digest is not 32 bytes long".into()))
+}
+
+const LOCK_HEAD: &str = "SELECT sequence, hash, at FROM audit_lock_head($1)";
+
+pub(super) async fn lock_head(tx: &Tx<'_>, chain: ChainId) -> Result<Place, DbError> {
+    let row = tx.query_one(LOCK_HEAD, &[&chain.0]).await?;
+    let sequence = row.get::<_, i64>("sequence") + 1;
+    Ok(Place { sequence, previous_hash: digest(&row, "hash")?, at: row.get("at") })
+}
+
+pub(super) async fn insert(
+    tx: &Tx<'_>,
+    entry: &Entry,
+    place: &Place,
+    hash: Sha256Digest,
+    canonical: &[u8],
+) -> Result<(), DbError> {
+    tx.execute(
+        include_str!("sql/insert.sql"),
+        &[
+            &ChainId::of(entry.business_unit_id).0,
+            &place.sequence,
+            &&place.previous_hash.0[..],
+            &&hash.0[..],
+            &canonical,
+            &entry.business_unit_id,
+            &entry.actor.user_id(),
+            &entry.action.as_str(),
+            &entry.resource_type,
+            &entry.resource_id,
+            &entry.workspace_id,
+            &entry.run_id,
+            &entry.details,
+            &place.at,
+        ],
+    )
+    .await?;
+    Ok(())
+}
+
+fn view(row: &Row) -> Result<EntryView, DbError> {
+    Ok(EntryView {
+        sequence: row.get("sequence"),
+        chain_id: ChainId(row.get("chain_id")),
+        business_unit_id: row.get("business_unit_id"),
+        user_id: row.get("user_id"),
+        action: row.get("action"),
+        resource_type: row.get("resource_type"),
+        resource_id: row.get("resource_id"),
+        workspace_id: row.get("workspace_id"),
+        run_id: row.get("run_id"),
+        details: row.get::<_, Value>("details"),
+        created_at: row.get("created_at"),
+        hash: digest(row, "hash")?,
+    })
+}
+
+/// Newest first; up to `limit` rows. Two statements, so that one unit's list follows its own index.
+pub(super) async fn list(
+    query: &impl Query,
+    chain: Option<ChainId>,
+    filter: &Filter,
+    before: Option<Cursor>,
+    limit: i64,
+) -> Result<Vec<EntryView>, DbError> {
+    let (micros, sequence) = (before.map(|c| c.micros), before.map(|c| c.sequence));
+    let action = filter.action.as_deref();
+    let rows = match chain {
+        Some(chain) => {
+            let params: [&dyn crate::db::Param; 6] =
+                [&chain.0, &sequence, &filter.workspace_id, &filter.run_id, &action, &limit];
+            query.query(include_str!("sql/list_chain.sql"), &params).await?
+        }
+        None => {
+            let before_chain = before.map(|c| c.chain_id.0);
+            let params: [&dyn crate::db::Param; 7] =
+                [&micros, &sequence, &before_chain, &filter.workspace_id, &filter.run_id, &action, &limit];
+            query.query(include_str!("sql/list_all.sql"), &params).await?
+        }
+    };
+    rows.iter().map(view).collect()
+}
+
+const HEADS: &str = "
+    SELECT chain_id, sequence, hash FROM audit_heads
+    WHERE ($1::uuid IS NULL OR chain_id = $1) AND sequence > 0
+    ORDER BY chain_id";
+
+pub(super) async fn heads(query: &impl Query, chain: Option<ChainId>) -> Result<Vec<HeadView>, DbError> {
+    let rows = query.query(HEADS, &[&chain.map(|chain| chain.0)]).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(HeadView {
+                chain_id: ChainId(row.get("chain_id")),
+                sequence: row.get("sequence"),
+                hash: digest(row, "hash")?,
+            })
+        })
+        .collect()
+}
+
+const WALK: &str = "
+    SELECT chain_id, sequence, previous_hash, hash, canonical, business_unit_id, user_id, action, resource_type,
+           resource_id, workspace_id, run_id, details, created_at
+    FROM audit_entries WHERE chain_id = $1 AND sequence > $2 AND sequence <= $3 ORDER BY sequence LIMIT $4";
+
+/// Entries of one chain after `after`, up to `last`, oldest first.
+pub(super) async fn walk(
+    query: &impl Query,
+    chain: ChainId,
+    after: i64,
+    last: i64,
+    limit: i64,
+) -> Result<Vec<EntryRow>, DbError> {
+    let rows = query.query(WALK, &[&chain.0, &after, &last, &limit]).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(EntryRow {
+                view: view(row)?,
+                previous_hash: digest(row, "previous_hash")?,
+                canonical: row.get("canonical"),
+            })
+        })
+        .collect()
+}
+
+const STRAYS: &str = "
+    SELECT DISTINCT chain_id FROM audit_entries
+    WHERE ($1::uuid IS NULL OR chain_id = $1)
+      AND NOT EXISTS (SELECT 1 FROM audit_heads WHERE audit_heads.chain_id = audit_entries.chain_id)";
+
+/// Chains that have entries and no head: somebody removed it.
+pub(super) async fn headless(query: &impl Query, chain: Option<ChainId>) -> Result<Vec<ChainId>, DbError> {
+    let rows = query.query(STRAYS, &[&chain.map(|chain| chain.0)]).await?;
+    Ok(rows.iter().map(|row| ChainId(row.get(0))).collect())
+}
+
+const HASHES_AT: &str = "
+    SELECT named.chain_id, named.sequence, entry.hash
+    FROM unnest($1::uuid[], $2::bigint[]) AS named (chain_id, sequence)
+    LEFT JOIN audit_entries entry USING (chain_id, sequence)
+    ORDER BY named.chain_id";
+
+/// The hashes of named entries, ordered by chain; `None` for one that is not there.
+pub(super) async fn hashes_at(
+    query: &impl Query,
+    heads: &[HeadView],
+) -> Result<Vec<Option<Sha256Digest>>, DbError> {
+    let chains: Vec<uuid::Uuid> = heads.iter().map(|head| head.chain_id.0).collect();
+    let sequences: Vec<i64> = heads.iter().map(|head| head.sequence).collect();
+    let rows = query.query(HASHES_AT, &[&chains, &sequences]).await?;
+    Ok(rows
+        .iter()
+        .map(|row| row.get::<_, Option<&[u8]>>("hash").and_then(Sha256Digest::from_slice))
+        .collect())
+}
+
+fn checkpoint(row: &Row) -> Result<CheckpointRow, DbError> {
+    Ok(CheckpointRow {
+        sequence: row.get("sequence"),
+        body: row.get("body"),
+        hash: digest(row, "hash")?,
+        signature: row.get("signature"),
+        key_id: row.get("key_id"),
+    })
+}
+
+const LAST_CHECKPOINT: &str = "
+    SELECT sequence, body, hash, signature, key_id FROM audit_checkpoints ORDER BY sequence DESC LIMIT 1";
+
+pub(super) async fn last_checkpoint(query: &impl Query) -> Result<Option<CheckpointRow>, DbError> {
+    query.query_opt(LAST_CHECKPOINT, &[]).await?.as_ref().map(checkpoint).transpose()
+}
+
+const CHECKPOINTS_AFTER: &str = "
+    SELECT sequence, body, hash, signature, key_id FROM audit_checkpoints
+    WHERE sequence > $1 ORDER BY sequence LIMIT $2";
+
+pub(super) async fn checkpoints_after(
+    query: &impl Query,
+    after: i64,
+    limit: i64,
+) -> Result<Vec<CheckpointRow>, DbError> {
+    query.query(CHECKPOINTS_AFTER, &[&after, &limit]).await?.iter().map(checkpoint).collect()
+}
+
+// Two sweeps that saw the same last checkpoint make the same number; one of them inserts.
+const INSERT_CHECKPOINT: &str = "
+    INSERT INTO audit_checkpoints (sequence, body, hash, signature, key_id) VALUES ($1, $2, $3, $4, $5)
+    ON CONFLICT (sequence) DO NOTHING";
+
+pub(super) async fn insert_checkpoint(query: &impl Query, made: &CheckpointRow) -> Result<bool, DbError> {
+    let hash = &made.hash.0[..];
+    let rows = query
+        .execute(INSERT_CHECKPOINT, &[&made.sequence, &made.body, &hash, &made.signature, &made.key_id])
+        .await?;
+    Ok(rows == 1)
+}
+
+const UNSTORED: &str = "
+    SELECT sequence, body, hash, signature, key_id FROM audit_checkpoints
+    WHERE stored_at IS NULL ORDER BY sequence LIMIT $1";
+
+pub(super) async fn unstored_checkpoints(
+    query: &impl Query,
+    limit: i64,
+) -> Result<Vec<CheckpointRow>, DbError> {
+    query.query(UNSTORED, &[&limit]).await?.iter().map(checkpoint).collect()
+}
+
+const MARK_STORED: &str = "
+    UPDATE audit_checkpoints SET stored_at = plumbline_now() WHERE sequence = $1 AND stored_at IS NULL";
+
+pub(super) async fn mark_stored(query: &impl Query, sequence: i64) -> Result<(), DbError> {
+    query.execute(MARK_STORED, &[&sequence]).await?;
+    Ok(())
+}
+
+const NOW: &str = "SELECT plumbline_now() AS at";
+
+pub(super) async fn now(query: &impl Query) -> Result<DateTime<Utc>, DbError> {
+    Ok(query.query_one(NOW, &[]).await?.get("at"))
+}

@@ -1,0 +1,135 @@
+//! Verification of the whole log in scope, page by page: memory does not grow with the log.
+
+use serde_json::{Map, Value};
+
+use super::model::ChainId;
+use super::rules::{ChainWalk, Fault, Link, same_json};
+use super::signing::Signer;
+use super::store::{self, EntryRow};
+use super::views::{Broken, EntryView, Export, ExportedEntry, HeadView, Verification};
+use super::{AuditError, checkpoints, service};
+use crate::Deps;
+use crate::access::{Ctx, Permission};
+use crate::db::Query;
+use crate::page::PageRequest;
+
+/// Entries read at once.
+const BATCH: i64 = 1000;
+
+/// Checks every chain of the caller's scope from its first entry, and the checkpoints.
+pub async fn verify(deps: &Deps, ctx: &Ctx) -> Result<Verification, AuditError> {
+    ctx.require(Permission::ReadAudit)?;
+    let scope = service::chain_of(ctx);
+    let conn = deps.db.conn().await?;
+    let mut found = Verification { ok: true, chains: 0, entries: 0, broken: Vec::new(), checkpoint: None };
+    // The head is read before the entries: what is appended meanwhile is not looked at.
+    for head in store::heads(&conn, scope).await? {
+        found.chains += 1;
+        found.entries += walk(&conn, &head, &mut found.broken).await?;
+    }
+    for chain_id in store::headless(&conn, scope).await? {
+        report(&mut found.broken, chain_id, 1, Fault::Head);
+    }
+    let (checkpoint, broken) = checkpoints::verify(deps, &conn, scope).await?;
+    for (head, fault) in broken {
+        report(&mut found.broken, head.chain_id, head.sequence, fault);
+    }
+    found.ok = found.broken.is_empty() && checkpoint.as_ref().is_none_or(|checkpoint| checkpoint.ok);
+    found.checkpoint = checkpoint;
+    Ok(found)
+}
+
+/// One page of the entries of one chain with the newest checkpoint, for a verifier that trusts nothing but the public
+/// key.
+pub async fn export(
+    deps: &Deps,
+    ctx: &Ctx,
+    chain: Option<ChainId>,
+    after: i64,
+    limit: Option<i64>,
+) -> Result<Export, AuditError> {
+    ctx.require(Permission::ReadAudit)?;
+    let limit = PageRequest::new(limit, None, &deps.limits).limit;
+    let own = service::chain_of(ctx);
+    // In all units a chain must be named, the platform's being the default; in one unit there is only one.
+    let chain = own.or(chain).unwrap_or(ChainId::of(None));
+    let conn = deps.db.conn().await?;
+    let rows = store::walk(&conn, chain, after, i64::MAX, limit + 1).await?;
+    let more = i64::try_from(rows.len()).is_ok_and(|rows| rows > limit);
+    let items: Vec<ExportedEntry> =
+        rows.into_iter().take(usize::try_from(limit).unwrap_or(usize::MAX)).map(exported).collect();
+    let next_after = items.last().filter(|_| more).map(|last| last.sequence);
+    let signer = Signer::new(&deps.keys).ok();
+    let checkpoint = match signer {
+        Some(signer) => store::last_checkpoint(&conn).await?.map(|row| signer.export(&row)),
+        None => None,
+    };
+    Ok(Export { items, next_after, checkpoint })
+}
+
+fn exported(row: EntryRow) -> ExportedEntry {
+    ExportedEntry {
+        chain_id: row.view.chain_id,
+        sequence: row.view.sequence,
+        previous_hash: row.previous_hash,
+        hash: row.view.hash,
+        canonical: String::from_utf8_lossy(&row.canonical).into_owned(),
+    }
+}
+
+/// Walks one chain up to its head. Returns how many entries there were.
+async fn walk(query: &impl Query, head: &HeadView, broken: &mut Vec<Broken>) -> Result<i64, AuditError> {
+    let mut chain = ChainWalk::new(head.chain_id);
+    let mut entries = 0;
+    loop {
+        let (after, _) = chain.position();
+        let rows = store::walk(query, head.chain_id, after, head.sequence, BATCH).await?;
+        for row in &rows {
+            entries += 1;
+            let step = chain.step(&Link {
+                sequence: row.view.sequence,
+                previous_hash: row.previous_hash,
+                hash: row.view.hash,
+                canonical: &row.canonical,
+            });
+            let checked =
+                step.and_then(
+                    |fields| {
+                        if columns_match(&fields, &row.view) { Ok(()) } else { Err(Fault::Columns) }
+                    },
+                );
+            if let Err(fault) = checked {
+                report(broken, head.chain_id, row.view.sequence, fault);
+            }
+        }
+        if rows.is_empty() {
+            break;
+        }
+    }
+    if let Err(fault) = chain.finish(head.sequence, head.hash) {
+        report(broken, head.chain_id, head.sequence, fault);
+    }
+    Ok(entries)
+}
+
+fn report(broken: &mut Vec<Broken>, chain_id: ChainId, sequence: i64, fault: Fault) {
+    if broken.len() < Verification::BROKEN_MAX {
+        broken.push(Broken { chain_id, sequence, reason: fault.to_string() });
+    }
+}
+
+/// Whether the columns that people search say what was hashed.
+fn columns_match(fields: &Map<String, Value>, view: &EntryView) -> bool {
+    let text = |name: &str| fields.get(name).and_then(Value::as_str);
+    let id = |id: Option<uuid::Uuid>| id.map(|id| id.to_string());
+    let at = text("created_at").and_then(|at| chrono::DateTime::parse_from_rfc3339(at).ok());
+    text("action") == Some(&view.action)
+        && text("resource_type") == Some(&view.resource_type)
+        && text("resource_id") == Some(&view.resource_id)
+        && text("business_unit_id") == id(view.business_unit_id.map(Into::into)).as_deref()
+        && text("user_id") == id(view.user_id.map(Into::into)).as_deref()
+        && text("workspace_id") == id(view.workspace_id.map(Into::into)).as_deref()
+        && text("run_id") == id(view.run_id.map(Into::into)).as_deref()
+        && at.is_some_and(|at| at == view.created_at)
+        && fields.get("details").is_some_and(|details| same_json(details, &view.details))
+}

@@ -1,0 +1,29 @@
+//! What the use cases of business units can say went wrong.
+
+use crate::access::AccessError;
+
+/// Why something about a business unit could not be done.
+#[derive(Debug, thiserror::Error)]
+pub enum BusinessUnitError {
+    /// The caller may not.
+    #[error(transparent)]
+    Access(#[from] AccessError),
+    /// There is none the caller can see.
+    #[error("there is no such business unit")]
+    NotFound,
+    /// Another unit has the slug.
+    #[error("a business unit with this slug exists")]
+    Duplicate,
+    /// A field has a value that cannot be stored.
+    #[error("{field}: {reason}")]
+    Invalid {
+        /// The field.
+        field: &'static str,
+        /// What it must be.
+        reason: &'static str,
+    },
+    /// The database.
+    #[cfg(feature = "store")]
+    #[error(transparent)]
+    Db(#[from] crate::db::DbError),
+}

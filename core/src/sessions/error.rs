@@ -1,0 +1,50 @@
+//! What the use cases of sessions can say went wrong.
+
+/// Why somebody is not who they say, or may not act where they want to.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// E-mail and password do not belong together. Never says which of them is wrong.
+    #[error("e-mail or password is wrong")]
+    WrongCredentials,
+    /// Too many attempts.
+    #[error("too many sign-in attempts; try again in {retry_after_seconds} seconds")]
+    Throttled {
+        /// When the current minute is over.
+        retry_after_seconds: u64,
+    },
+    /// The token is not ours, has expired, or was ended.
+    #[error("{0}")]
+    Unauthenticated(&'static str),
+    /// The refresh token was used a moment ago by somebody else who holds it, most likely the same program.
+    #[error(
+        "the refresh token was used by another request at the same time; use the tokens which that one got"
+    )]
+    RefreshRaced,
+    /// An old refresh token was used: the session has been ended.
+    #[error("the refresh token had been used before, so the session was ended; sign in again")]
+    RefreshReused,
+    /// No business unit has the slug in the header.
+    #[error("no business unit has the slug that X-Business-Unit names")]
+    UnitNotFound,
+    /// The caller may not act in the unit, or there is none: they cannot tell which.
+    #[error("you are not a member of the business unit that X-Business-Unit names")]
+    NotAMember,
+    /// Only superadmins act in all units at once.
+    #[error("only superadmins may act in all business units at once; name one in X-Business-Unit")]
+    AllForbidden,
+    /// The caller belongs to no unit.
+    #[error("you are not a member of any business unit; ask a superadmin to add you to one")]
+    NoMemberships,
+    /// No key to sign or check tokens with.
+    #[cfg(feature = "store")]
+    #[error(transparent)]
+    Key(#[from] crate::secrets::KeyringError),
+    /// A token could not be made.
+    #[cfg(feature = "store")]
+    #[error("a token could not be signed")]
+    Sign(#[source] jsonwebtoken::errors::Error),
+    /// The database.
+    #[cfg(feature = "store")]
+    #[error(transparent)]
+    Db(#[from] crate::db::DbError),
+}

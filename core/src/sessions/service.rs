@@ -1,0 +1,230 @@
+//! Use cases of sessions.
+
+use chrono::{DateTime, Utc};
+use serde_json::json;
+
+use super::model::{Claims, TokenPair};
+use super::rules::{self, RefreshVerdict, Requested};
+use super::store::{self, Person};
+use super::tokens::{self, RefreshToken};
+use super::{SessionError, resolve_scope};
+use crate::Deps;
+use crate::access::{Actor, Ctx, Role};
+use crate::audit::{self, Action, Entry};
+use crate::db::{DbError, Tx};
+use crate::digest::Sha256Digest;
+use crate::ids::SessionId;
+use crate::users;
+
+/// The caller behind a bearer token and an `X-Business-Unit` header, in one round trip to the database.
+pub async fn authenticate(deps: &Deps, bearer: &str, unit_header: Option<&str>) -> Result<Ctx, SessionError> {
+    let claims = tokens::read_access(&deps.keys, bearer)?;
+    let requested = Requested::parse(unit_header);
+    let conn = deps.db.conn().await?;
+    let standing = store::standing(&conn, claims.jti, claims.sub, requested.slug())
+        .await?
+        .ok_or(SessionError::Unauthenticated("the session has ended; sign in again"))?;
+    rules::check_standing(&claims, &standing)?;
+    let (scope, role) = resolve_scope(&standing, requested)?;
+    Ok(Ctx {
+        actor: Actor::User { id: claims.sub, email: standing.email },
+        scope,
+        role,
+        is_superadmin: standing.is_superadmin,
+        traceparent: None,
+        now: standing.at,
+    })
+}
+
+/// Signs in with e-mail and password. `address` is where the attempt comes from, if that is known.
+pub async fn login(
+    deps: &Deps,
+    email: &str,
+    password: &str,
+    address: Option<&str>,
+) -> Result<TokenPair, SessionError> {
+    let email = users::normal_email(email);
+    count_attempt(deps, email.as_deref(), address).await?;
+    let person = match &email {
+        Some(email) => store::find_by_email(&deps.db.conn().await?, email).await?,
+        None => None,
+    };
+    // No connection is held while the password is checked: a function has only one.
+    let hash = person.as_ref().and_then(|person| person.password_hash.clone());
+    let right = users::passwords::verify(password.to_owned(), hash, deps.limits.bcrypt_cost).await;
+    let pair = match &person {
+        Some(person) if right && !person.disabled => open(deps, person, address).await?,
+        _ => None,
+    };
+    if let Some(pair) = pair {
+        return Ok(pair);
+    }
+    deps.db
+        .transaction(async |tx| {
+            let details = json!({ "email": email, "address": address });
+            record(tx, person.as_ref(), Action::LoginFailed, None, details).await
+        })
+        .await?;
+    Err(SessionError::WrongCredentials)
+}
+
+/// The next pair for a refresh token. The token is used up; using an old one ends the session.
+pub async fn refresh(deps: &Deps, refresh_token: &str) -> Result<TokenPair, SessionError> {
+    let presented = RefreshToken::decode(&deps.keys, refresh_token)?;
+    let next = RefreshToken { sequence: presented.sequence + 1, secret: secret(), ..presented };
+    let next_text = next.encode(&deps.keys)?;
+    let ended = SessionError::Unauthenticated("the session has ended; sign in again");
+    let rotated = deps
+        .db
+        .transaction(async |tx| {
+            let found = store::lock(tx, presented.session, tokens::at_rest(refresh_token)).await?;
+            let Some((user, facts)) = found else { return Ok(Err(ended)) };
+            let Some(person) = store::find_by_id(tx, user).await? else { return Ok(Err(ended)) };
+            let outdated = person.disabled
+                || person.generation != presented.generation
+                || person.epoch != presented.epoch;
+            Ok::<_, DbError>(match rules::judge_refresh(presented.sequence, facts) {
+                _ if outdated => Err(ended),
+                RefreshVerdict::Over => Err(ended),
+                RefreshVerdict::Raced => Err(SessionError::RefreshRaced),
+                RefreshVerdict::Reused => {
+                    // Committed although the request is refused: the session must stay ended.
+                    if store::end(tx, presented.session, "refresh token reused").await? {
+                        let details = json!({ "sequence": presented.sequence, "current": facts.sequence });
+                        let session = Some(presented.session);
+                        record(tx, Some(&person), Action::SessionRefreshReused, session, details).await?;
+                    }
+                    Err(SessionError::RefreshReused)
+                }
+                RefreshVerdict::Rotate => {
+                    let age = deps.limits.refresh_token_age;
+                    store::rotate(tx, presented.session, tokens::at_rest(&next_text), age).await?;
+                    Ok((person, facts.at))
+                }
+            })
+        })
+        .await?;
+    let (person, at) = rotated?;
+    pair(deps, &person, presented.session, at, next_text)
+}
+
+/// Ends the session of an access token. Ending an ended one is success.
+pub async fn logout(deps: &Deps, bearer: &str) -> Result<(), SessionError> {
+    let claims = tokens::read_access(&deps.keys, bearer)?;
+    deps.db
+        .transaction(async |tx| {
+            if store::end(tx, claims.jti, "signed out").await? {
+                let person = store::find_by_id(tx, claims.sub).await?;
+                record(tx, person.as_ref(), Action::Logout, Some(claims.jti), json!({})).await?;
+            }
+            Ok(())
+        })
+        .await
+}
+
+/// Removes sessions and attempts that are over for good. Returns how many rows went.
+pub async fn forget(deps: &Deps) -> Result<u64, DbError> {
+    store::forget(&deps.db.conn().await?).await
+}
+
+async fn count_attempt(deps: &Deps, email: Option<&str>, address: Option<&str>) -> Result<(), SessionError> {
+    // A digest, because what people type into the e-mail field may be long, or their password.
+    let account = email.map(|email| format!("account:{}", Sha256Digest::of(email.as_bytes())));
+    let place = address.map(|address| format!("address:{address}"));
+    let keys: Vec<String> = [account, place].into_iter().flatten().collect();
+    let counts = store::count_attempt(&deps.db.conn().await?, &keys).await?;
+    let wait = counts
+        .into_iter()
+        .filter(|(attempts, _)| *attempts > deps.limits.logins_per_minute)
+        .map(|(_, seconds)| u64::try_from(seconds).unwrap_or(0).max(1))
+        .max();
+    match wait {
+        Some(retry_after_seconds) => Err(SessionError::Throttled { retry_after_seconds }),
+        None => Ok(()),
+    }
+}
+
+/// `None` if the user changed while the password was checked.
+async fn open(
+    deps: &Deps,
+    person: &Person,
+    address: Option<&str>,
+) -> Result<Option<TokenPair>, SessionError> {
+    let session: SessionId = deps.ids.mint();
+    let (generation, epoch) = (person.generation, person.epoch);
+    let token = RefreshToken { session, sequence: 1, generation, epoch, secret: secret() };
+    let text = token.encode(&deps.keys)?;
+    let opened = deps
+        .db
+        .transaction(async |tx| {
+            let age = deps.limits.refresh_token_age;
+            let at = store::open(tx, session, person, tokens::at_rest(&text), age).await?;
+            if at.is_some() {
+                let details = json!({ "address": address });
+                record(tx, Some(person), Action::Login, Some(session), details).await?;
+            }
+            Ok::<_, DbError>(at)
+        })
+        .await?;
+    opened.map(|at| pair(deps, person, session, at, text)).transpose()
+}
+
+fn pair(
+    deps: &Deps,
+    person: &Person,
+    session: SessionId,
+    at: DateTime<Utc>,
+    refresh_token: String,
+) -> Result<TokenPair, SessionError> {
+    let expires_in = deps.limits.access_token_age.as_secs();
+    let claims = Claims {
+        iss: tokens::ISSUER.into(),
+        aud: tokens::AUDIENCE.into(),
+        sub: person.id,
+        email: person.email.clone(),
+        name: person.display_name.clone(),
+        role: if person.is_superadmin { Role::Admin } else { person.role },
+        is_superadmin: person.is_superadmin,
+        jti: session,
+        generation: person.generation,
+        epoch: person.epoch,
+        kind: tokens::ACCESS.into(),
+        iat: at.timestamp(),
+        exp: at.timestamp().saturating_add_unsigned(expires_in),
+    };
+    let access_token = tokens::sign_access(&deps.keys, &claims)?;
+    Ok(TokenPair { access_token, refresh_token, token_type: "bearer", expires_in })
+}
+
+fn secret() -> [u8; 32] {
+    rand::random()
+}
+
+async fn record(
+    tx: &Tx<'_>,
+    person: Option<&Person>,
+    action: Action,
+    session: Option<SessionId>,
+    details: serde_json::Value,
+) -> Result<(), DbError> {
+    let (actor, resource_type, resource_id) = match (person, session) {
+        (Some(person), Some(session)) => {
+            (Actor::User { id: person.id, email: person.email.clone() }, "session", session.to_string())
+        }
+        // A failed attempt is something done to a user, not by them.
+        (person, _) => {
+            (Actor::System, "user", person.map(|person| person.id.to_string()).unwrap_or_default())
+        }
+    };
+    let entry = Entry {
+        business_unit_id: None,
+        actor,
+        action,
+        resource_type,
+        resource_id,
+        workspace_id: None,
+        run_id: None,
+        details,
+    };
+    audit::service::record(tx, &entry).await
+}

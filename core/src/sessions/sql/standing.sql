@@ -1,0 +1,21 @@
+SELECT users.email, users.is_superadmin, users.disabled_at IS NOT NULL AS disabled, users.token_generation,
+       installation.epoch, clock.at, sessions.revoked_at IS NULL AND sessions.expires_at > clock.at AS session_live,
+       unit.id AS unit_id, unit.role AS unit_role
+FROM sessions
+JOIN users ON users.id = sessions.user_id
+CROSS JOIN installation
+CROSS JOIN (SELECT plumbline_now() AS at) AS clock
+LEFT JOIN LATERAL (
+    (SELECT named.id, memberships.role
+     FROM business_units named
+     LEFT JOIN memberships ON memberships.business_unit_id = named.id AND memberships.user_id = users.id
+     WHERE named.slug = $3 AND named.archived_at IS NULL)
+    UNION ALL
+    (SELECT own.id, memberships.role
+     FROM memberships
+     JOIN business_units own ON own.id = memberships.business_unit_id
+     WHERE $3::text IS NULL AND memberships.user_id = users.id AND own.archived_at IS NULL
+     ORDER BY own.slug
+     LIMIT 1)
+) AS unit ON true
+WHERE sessions.id = $1 AND sessions.user_id = $2

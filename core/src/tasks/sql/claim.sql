@@ -1,0 +1,84 @@
+-- $1 class, $2 batch, $3 default cap of a unit, $4 who claims, $5 lease in seconds, $6 wall clock in seconds or NULL,
+-- $7 phase, $8 known kinds, $9 executors at most, $10 launches per second.
+--
+-- Every CTE is MATERIALIZED: a LIMIT inside a joined subquery is run once per outer row by some plans, and then more
+-- rows are claimed than asked for. Room is a counter on the row that is locked, never a count(*): after waiting for a
+-- lock Postgres looks at the new version of the row, but a subquery still sees the old snapshot.
+WITH open AS MATERIALIZED (
+    SELECT q.business_unit_id
+    FROM queue_units q
+    WHERE q.class = $1 AND q.running < coalesce(q.running_max, $3)
+      -- Not EXISTS, which forgets the order: in the order of the index this is one probe, while a scan of the table
+      -- would wade through everything that was claimed before.
+      AND (SELECT t.id FROM tasks t
+           WHERE t.business_unit_id = q.business_unit_id AND t.class = $1 AND t.status = 'queued'
+             AND t.run_after <= (SELECT plumbline_now()) AND t.kind = ANY($8)
+           ORDER BY t.priority, t.run_after, t.id LIMIT 1) IS NOT NULL
+), budget AS MATERIALIZED (
+    SELECT LEAST(b.running_room, floor(b.tokens)::int) AS room, b.tokens
+    FROM (
+        SELECT $9 - l.running AS running_room,
+               -- A second's worth of launches may be saved up, and always at least one.
+               LEAST(GREATEST($10, 1.0),
+                     l.tokens + $10 * GREATEST(0, extract(epoch FROM plumbline_now() - l.refilled_at)::float8)
+               ) AS tokens
+        FROM launch_budget l
+        WHERE $1 = 'executor' AND EXISTS (SELECT 1 FROM open)
+        -- Waits, unlike the locks below; nothing is locked before it, so it cannot be part of a deadlock.
+        FOR NO KEY UPDATE OF l
+    ) b
+), unit AS MATERIALIZED (
+    SELECT q.business_unit_id,
+           LEAST($2, coalesce(q.running_max, $3) - q.running, (SELECT room FROM budget)) AS room
+    FROM queue_units q
+    WHERE q.class = $1
+      AND q.business_unit_id = ANY(ARRAY(SELECT business_unit_id FROM open))
+      -- Once more: this one is looked at again after the lock, on the newest version of the row.
+      AND q.running < coalesce(q.running_max, $3)
+      AND ($1 <> 'executor' OR (SELECT room FROM budget) > 0)
+    ORDER BY q.last_served_at, q.business_unit_id
+    LIMIT 1
+    FOR NO KEY UPDATE OF q SKIP LOCKED
+), picked AS MATERIALIZED (
+    SELECT t.id
+    FROM tasks t
+    WHERE t.business_unit_id = (SELECT business_unit_id FROM unit) AND t.class = $1 AND t.status = 'queued'
+      AND t.run_after <= (SELECT plumbline_now()) AND t.kind = ANY($8)
+    ORDER BY t.priority, t.run_after, t.id
+    LIMIT (SELECT room FROM unit)
+    FOR NO KEY UPDATE OF t SKIP LOCKED
+), served AS (
+    -- Also when nothing was picked: the next call must look at another unit.
+    UPDATE queue_units q
+    SET last_served_at = plumbline_now(), running = q.running + (SELECT count(*) FROM picked)::int
+    FROM unit
+    WHERE q.business_unit_id = unit.business_unit_id AND q.class = $1
+), spent AS (
+    UPDATE launch_budget l
+    SET running = l.running + (SELECT count(*) FROM picked)::int,
+        tokens = budget.tokens - (SELECT count(*) FROM picked),
+        refilled_at = plumbline_now()
+    FROM budget
+    WHERE EXISTS (SELECT 1 FROM picked)
+), claimed AS (
+    UPDATE tasks t
+    SET status = 'running',
+        -- Counted when claimed: a task that kills its worker never reports a failure.
+        attempts = t.attempts + 1,
+        lease_token = t.lease_token + 1,
+        lease_phase = $7,
+        lease_expires_at = plumbline_now() + make_interval(secs => $5),
+        attempt_ends_at = plumbline_now() + make_interval(secs => $6),
+        claimed_by = $4,
+        claimed_at = plumbline_now(),
+        cancel_requested_at = NULL
+    FROM picked
+    WHERE t.id = picked.id
+    RETURNING t.*
+)
+-- A unit without tasks means that others held them all; an inner join would look like an empty queue.
+SELECT unit.business_unit_id AS unit_id, c.id, c.lease_token, c.kind, c.business_unit_id, c.subject_id, c.payload,
+       c.attempts, c.attempts_max, c.traceparent, c.requested_by,
+       extract(epoch FROM c.claimed_at - c.run_after)::float8 AS waited_seconds
+FROM unit LEFT JOIN claimed c ON true
+ORDER BY c.priority, c.run_after, c.id

@@ -1,0 +1,101 @@
+//! Taking, giving back and taking away the lock.
+
+use serde_json::json;
+
+use super::{StateActor, find_row, lock_row};
+use crate::Deps;
+use crate::access::{Ctx, Permission};
+use crate::audit::{self, Action};
+use crate::ids::WorkspaceId;
+use crate::tfstates::{LockInfo, LockView, StateError, store};
+
+/// Takes the lock. The holder's own request once more succeeds: its answer may have been lost.
+pub async fn lock(
+    deps: &Deps,
+    actor: &StateActor<'_>,
+    workspace_id: WorkspaceId,
+    info: &LockInfo,
+) -> Result<(), StateError> {
+    let by = actor.require_write()?;
+    let mut conn = deps.db.conn().await?;
+    let tx = conn.begin().await?;
+    let row = lock_row(&tx, actor.unit(), workspace_id).await?;
+    actor.require_writable(&row)?;
+    if let Some(held) = &row.lock {
+        let own = held.id == info.id() && held.held_by().is_some_and(|holder| holder.lets(by));
+        return if own { Ok(()) } else { Err(StateError::Locked { holder: held.info.clone() }) };
+    }
+    store::take_lock(&tx, &row, info, actor.run_id(), by).await?;
+    let details = json!({ "lock_id": info.id(), "generation": row.generation + 1 });
+    audit::service::record(&tx, &actor.author().entry(&row, Action::StateLock, details)).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+/// Gives the lock back. The last holder's request once more succeeds: its answer may have been lost.
+pub async fn unlock(
+    deps: &Deps,
+    actor: &StateActor<'_>,
+    workspace_id: WorkspaceId,
+    info: &LockInfo,
+) -> Result<(), StateError> {
+    let by = actor.require_write()?;
+    let mut conn = deps.db.conn().await?;
+    let tx = conn.begin().await?;
+    let row = lock_row(&tx, actor.unit(), workspace_id).await?;
+    let Some(held) = &row.lock else {
+        return if row.last_lock_id.as_deref() == Some(info.id()) {
+            Ok(())
+        } else {
+            Err(StateError::NotTheHolder("nobody holds one, it was taken away or never taken".into()))
+        };
+    };
+    if held.id != info.id() {
+        return Err(StateError::NotTheHolder(format!("the lock {} is held", held.id)));
+    }
+    if held.held_by().is_some_and(|holder| !holder.lets(by)) {
+        return Err(StateError::NotTheHolder("it belongs to a run; force-unlock takes it away".into()));
+    }
+    if store::has_pending_upload(&tx, &row, info.id()).await? {
+        return Err(StateError::UploadUnresolved);
+    }
+    store::release_lock(&tx, &row).await?;
+    let details = json!({ "lock_id": info.id(), "generation": row.generation });
+    audit::service::record(&tx, &actor.author().entry(&row, Action::StateUnlock, details)).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+/// Takes the lock away from whoever holds it, unless its executor may still act.
+pub async fn force_unlock(
+    deps: &Deps,
+    actor: &StateActor<'_>,
+    workspace_id: WorkspaceId,
+) -> Result<(), StateError> {
+    let StateActor::Person(ctx) = actor else { return Err(StateError::NotForExecutors) };
+    ctx.require(Permission::AdministerState)?;
+    ctx.person()?;
+    let mut conn = deps.db.conn().await?;
+    let tx = conn.begin().await?;
+    let row = lock_row(&tx, actor.unit(), workspace_id).await?;
+    let Some(held) = &row.lock else { return Err(StateError::NotLocked) };
+    if let Some(executor_id) = held.executor_id
+        && store::may_live(&tx, executor_id).await?
+    {
+        return Err(StateError::HolderMayLive);
+    }
+    store::take_away_lock(&tx, &row).await?;
+    let details = json!({
+        "lock_id": held.id, "generation": row.generation, "run_id": held.run_id, "user_id": held.user_id,
+    });
+    audit::service::record(&tx, &actor.author().entry(&row, Action::StateForceUnlock, details)).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+/// Who holds the lock, since when.
+pub async fn get_lock(deps: &Deps, ctx: &Ctx, workspace_id: WorkspaceId) -> Result<LockView, StateError> {
+    ctx.require(Permission::Read)?;
+    let conn = deps.db.conn().await?;
+    Ok(find_row(&conn, ctx.scope.unit(), workspace_id).await?.lock_view())
+}

@@ -1,0 +1,171 @@
+//! Bodies that wait for a person: list, promote, discard; and the switch that lets another lineage in.
+
+use bytes::Bytes;
+use md5::Digest as _;
+use serde_json::json;
+
+use super::reads::fetch;
+use super::writes::discard_body;
+use super::{Author, find_row, key_of, lock_row};
+use crate::Deps;
+use crate::access::{Ctx, Permission};
+use crate::audit::{self, Action};
+use crate::digest::Sha256Digest;
+use crate::ids::{QuarantinedStateId, StateVersionId, WorkspaceId};
+use crate::page::{Page, PageRequest};
+use crate::tfstates::store::{self, NewVersion, QuarantinedRow, StateRow};
+use crate::tfstates::{
+    QuarantinedStateView, RefuseReason, StateError, StateVersionView, parse_state, with_serial,
+};
+
+/// What lies in a workspace's quarantine, newest first, decided ones included.
+pub async fn list_quarantined(
+    deps: &Deps,
+    ctx: &Ctx,
+    workspace_id: WorkspaceId,
+    page: PageRequest,
+) -> Result<Page<QuarantinedStateView>, StateError> {
+    ctx.require(Permission::Read)?;
+    let conn = deps.db.conn().await?;
+    let unit = ctx.scope.unit();
+    let rows = store::list_quarantined(&conn, unit, workspace_id, page).await?;
+    if rows.is_empty() {
+        find_row(&conn, unit, workspace_id).await?;
+    }
+    Ok(Page::from_rows(rows, page.limit, |quarantined| quarantined.id.0))
+}
+
+/// Makes a quarantined body the head. If its serial is not above the head's, it gets the next one.
+pub async fn promote(deps: &Deps, ctx: &Ctx, id: QuarantinedStateId) -> Result<StateVersionView, StateError> {
+    ctx.require(Permission::AdministerState)?;
+    ctx.person()?;
+    let quarantined = find_open(deps, ctx, id).await?;
+    let (unit, workspace_id) = (quarantined.business_unit_id, quarantined.view.workspace_id);
+    let early = find_row(&deps.db.conn().await?, Some(unit), workspace_id).await?;
+    let new_id: StateVersionId = deps.ids.mint();
+    let body = fetch(deps, &quarantined.key).await?;
+    let facts = parse_state(&body)?;
+    let lowest = early.head.as_ref().map_or(0, |head| head.serial + 1);
+    let body: Option<Bytes> = if facts.serial >= lowest {
+        None
+    } else {
+        Some(with_serial(&body, lowest).ok_or(StateError::Opaque)?.into())
+    };
+    let key = body.as_ref().map_or_else(|| quarantined.key.clone(), |_| key_of(&early, new_id.0));
+    let new = NewVersion {
+        id: new_id,
+        serial: facts.serial.max(lowest),
+        lineage: &facts.lineage,
+        lock_id: quarantined.view.lock_id.as_deref(),
+        md5: body.as_ref().map_or(quarantined.md5, |body| md5::Md5::digest(body).into()),
+        sha256: body.as_ref().map_or(quarantined.view.sha256, |body| Sha256Digest::of(body)),
+        size_bytes: body
+            .as_ref()
+            .map_or(quarantined.view.size_bytes, |body| i64::try_from(body.len()).unwrap_or(i64::MAX)),
+        key: &key,
+        terraform_version: facts.terraform_version.as_deref(),
+        opaque: facts.opaque,
+        run_id: quarantined.view.run_id,
+        created_by: ctx.actor.user_id(),
+        rolled_back_from: None,
+    };
+    if let Some(body) = &body {
+        deps.blobs.put(&key, body.clone(), "application/json").await?;
+    }
+    let committed = commit_promotion(deps, ctx, &early, &quarantined, &new).await;
+    // A database error may hide a commit that stands: then the row needs the body.
+    if body.is_some() && matches!(&committed, Err(error) if !matches!(error, StateError::Db(_))) {
+        discard_body(deps, &key).await;
+    }
+    committed?;
+    super::get_version(deps, ctx, new_id).await
+}
+
+async fn commit_promotion(
+    deps: &Deps,
+    ctx: &Ctx,
+    early: &StateRow,
+    quarantined: &QuarantinedRow,
+    new: &NewVersion<'_>,
+) -> Result<(), StateError> {
+    let mut conn = deps.db.conn().await?;
+    let tx = conn.begin().await?;
+    let row = lock_row(&tx, Some(quarantined.business_unit_id), quarantined.view.workspace_id).await?;
+    if let Some(lock) = &row.lock {
+        return Err(StateError::Locked { holder: lock.info.clone() });
+    }
+    if row.head != early.head {
+        return Err(StateError::HeadMoved);
+    }
+    let foreign = row.head.as_ref().is_some_and(|head| head.lineage != new.lineage);
+    if foreign && !row.accept_next_lineage {
+        return Err(StateError::Refused(RefuseReason::OtherLineage));
+    }
+    if !store::resolve_quarantined(&tx, quarantined, ctx.actor.user_id(), "promoted").await? {
+        return Err(StateError::AlreadyResolved("promoted or discarded".into()));
+    }
+    store::accept(&tx, &row, new).await?;
+    let details = json!({
+        "quarantined_id": quarantined.view.id, "version_id": new.id, "serial": new.serial,
+        "reason": quarantined.view.reason,
+    });
+    let entry = Author::person(ctx).entry(&row, Action::StatePromote, details);
+    audit::service::record(&tx, &entry).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+/// Decides that a quarantined body is not wanted. Its bytes stay in the object store.
+pub async fn discard(
+    deps: &Deps,
+    ctx: &Ctx,
+    id: QuarantinedStateId,
+) -> Result<QuarantinedStateView, StateError> {
+    ctx.require(Permission::AdministerState)?;
+    ctx.person()?;
+    let quarantined = find_open(deps, ctx, id).await?;
+    let (unit, workspace_id) = (quarantined.business_unit_id, quarantined.view.workspace_id);
+    let mut conn = deps.db.conn().await?;
+    let tx = conn.begin().await?;
+    if !store::resolve_quarantined(&tx, &quarantined, ctx.actor.user_id(), "discarded").await? {
+        return Err(StateError::AlreadyResolved("promoted or discarded".into()));
+    }
+    let decided = store::find_quarantined(&tx, Some(unit), id)
+        .await?
+        .ok_or(StateError::NotFound("quarantined state"))?;
+    let details = json!({ "quarantined_id": id, "reason": quarantined.view.reason });
+    let entry = Author::person(ctx).entry_in(unit, workspace_id, Action::StateDiscard, details);
+    audit::service::record(&tx, &entry).await?;
+    tx.commit().await?;
+    Ok(decided.view)
+}
+
+/// Lets the next write bring another lineage: for pushing a state that was kept elsewhere. One shot.
+pub async fn accept_next_lineage(
+    deps: &Deps,
+    ctx: &Ctx,
+    workspace_id: WorkspaceId,
+) -> Result<(), StateError> {
+    ctx.require(Permission::AdministerState)?;
+    ctx.person()?;
+    let mut conn = deps.db.conn().await?;
+    let tx = conn.begin().await?;
+    let row = lock_row(&tx, ctx.scope.unit(), workspace_id).await?;
+    store::set_accept_next_lineage(&tx, &row).await?;
+    let details = json!({ "lineage": row.head.as_ref().map(|head| &head.lineage) });
+    let entry = Author::person(ctx).entry(&row, Action::StateAcceptLineage, details);
+    audit::service::record(&tx, &entry).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+async fn find_open(deps: &Deps, ctx: &Ctx, id: QuarantinedStateId) -> Result<QuarantinedRow, StateError> {
+    let conn = deps.db.conn().await?;
+    let quarantined = store::find_quarantined(&conn, ctx.scope.unit(), id)
+        .await?
+        .ok_or(StateError::NotFound("quarantined state"))?;
+    match &quarantined.view.resolution {
+        None => Ok(quarantined),
+        Some(word) => Err(StateError::AlreadyResolved(word.clone())),
+    }
+}

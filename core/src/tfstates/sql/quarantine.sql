@@ -1,0 +1,7 @@
+-- The same body for the same reason is kept once, also when a person has decided on it before: then it waits again.
+INSERT INTO quarantined_states AS q (id, business_unit_id, workspace_id, reason, serial, lineage, lock_id, md5, sha256,
+                                     size_bytes, key, run_id, created_by)
+VALUES ($3, $1, $2, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+ON CONFLICT (workspace_id, sha256, reason)
+    DO UPDATE SET resolved_at = NULL, resolved_by = NULL, resolution = NULL
+RETURNING q.id, q.key

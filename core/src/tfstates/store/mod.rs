@@ -1,0 +1,241 @@
+//! SQL of the state: the head and the lock here, the other tables in the modules below.
+
+mod quarantine;
+mod uploads;
+mod versions;
+
+use chrono::{DateTime, Utc};
+
+use super::{HeldBy, Lock, LockInfo, LockView, StateHead, StateWrites};
+use crate::db::{DbError, Query, Row, Tx};
+use crate::digest::Sha256Digest;
+use crate::ids::{BusinessUnitId, ExecutorId, RunId, UserId, WorkspaceId};
+
+pub(super) use quarantine::{
+    QuarantinedRow, find_quarantined, insert_quarantined, list_quarantined, resolve_quarantined,
+};
+pub(super) use uploads::{
+    NewUpload, UploadRow, UploadStatus, begin_upload, close_upload, find_upload, has_pending_upload,
+    list_expired, lock_upload,
+};
+pub(super) use versions::{NewVersion, VersionRow, accept, find_version, find_version_before, list_versions};
+
+/// The head and the lock of one workspace, with what of the workspace decides about them.
+#[derive(Clone, Debug)]
+pub(super) struct StateRow {
+    pub workspace_id: WorkspaceId,
+    pub business_unit_id: BusinessUnitId,
+    pub state_writes: StateWrites,
+    pub generation: i64,
+    pub accept_next_lineage: bool,
+    pub head: Option<StateHead>,
+    pub lock: Option<LockRow>,
+    pub last_lock_id: Option<String>,
+}
+
+/// A lock that is held.
+#[derive(Clone, Debug)]
+pub(super) struct LockRow {
+    pub id: String,
+    pub info: String,
+    pub run_id: Option<RunId>,
+    pub executor_id: Option<ExecutorId>,
+    pub user_id: Option<UserId>,
+    pub locked_at: Option<DateTime<Utc>>,
+    pub age_seconds: Option<i64>,
+}
+
+impl LockRow {
+    pub(super) fn held_by(&self) -> Option<HeldBy> {
+        self.executor_id.map(HeldBy::Executor).or(self.user_id.map(HeldBy::Person))
+    }
+}
+
+impl StateRow {
+    /// The lock as the rules see it.
+    pub(super) fn lock_facts(&self) -> Option<Lock> {
+        self.lock.as_ref().map(|lock| Lock {
+            id: lock.id.clone(),
+            generation: self.generation,
+            by: lock.held_by(),
+        })
+    }
+
+    pub(super) fn lock_view(&self) -> LockView {
+        let lock = self.lock.as_ref();
+        LockView {
+            held: lock.is_some(),
+            lock_id: lock.map(|lock| lock.id.clone()),
+            generation: self.generation,
+            info: lock.and_then(|lock| serde_json::from_str(&lock.info).ok()),
+            run_id: lock.and_then(|lock| lock.run_id),
+            locked_at: lock.and_then(|lock| lock.locked_at),
+            age_seconds: lock.and_then(|lock| lock.age_seconds),
+        }
+    }
+
+    fn read(row: &Row) -> Result<Self, DbError> {
+        let word: &str = row.get("state_writes");
+        let state_writes =
+            StateWrites::parse(word).ok_or_else(|| DbError::Row(["unknown state_writes ", word].concat()))?;
+        let lock = row.get::<_, Option<String>>("lock_id").map(|id| LockRow {
+            id,
+            info: row.get("lock_info"),
+            run_id: row.get("lock_run_id"),
+            executor_id: row.get("lock_executor_id"),
+            user_id: row.get("lock_user_id"),
+            locked_at: row.get("locked_at"),
+            age_seconds: row.get("lock_age_seconds"),
+        });
+        Ok(Self {
+            workspace_id: row.get("workspace_id"),
+            business_unit_id: row.get("business_unit_id"),
+            state_writes,
+            generation: row.get("generation"),
+            accept_next_lineage: row.get("accept_next_lineage"),
+            head: read_head(row)?,
+            lock,
+            last_lock_id: row.get("last_lock_id"),
+        })
+    }
+}
+
+fn read_head(row: &Row) -> Result<Option<StateHead>, DbError> {
+    let Some(version_id) = row.get("head_version_id") else { return Ok(None) };
+    Ok(Some(StateHead {
+        version_id,
+        serial: row.get("head_serial"),
+        lineage: row.get("head_lineage"),
+        size_bytes: row.get("head_size_bytes"),
+        sha256: sha256(row.get("head_sha256"))?,
+        md5: md5(row.get("head_md5"))?,
+        key: row.get("head_key"),
+    }))
+}
+
+fn sha256(bytes: &[u8]) -> Result<Sha256Digest, DbError> {
+    Sha256Digest::from_slice(bytes).ok_or_else(|| DbError::Row("a SHA-256 has 32 bytes".into()))
+}
+
+fn md5(bytes: &[u8]) -> Result<[u8; 16], DbError> {
+    bytes.try_into().map_err(|_| DbError::Row("an MD5 has 16 bytes".into()))
+}
+
+const FIND: &str = include_str!("../sql/find.sql");
+
+/// The row as it is now, without a lock. `None`: no such workspace in this unit.
+pub(super) async fn find(
+    query: &impl Query,
+    unit: Option<BusinessUnitId>,
+    workspace_id: WorkspaceId,
+) -> Result<Option<StateRow>, DbError> {
+    query.query_opt(FIND, &[&unit, &workspace_id]).await?.as_ref().map(StateRow::read).transpose()
+}
+
+const FIND_HEAD: &str = "
+    SELECT head_version_id, head_serial, head_lineage, head_key, head_size_bytes, head_md5, head_sha256
+    FROM tfstates WHERE workspace_id = $1";
+
+pub(super) async fn find_head(
+    query: &impl Query,
+    workspace_id: WorkspaceId,
+) -> Result<Option<StateHead>, DbError> {
+    match query.query_opt(FIND_HEAD, &[&workspace_id]).await? {
+        Some(row) => read_head(&row),
+        None => Ok(None),
+    }
+}
+
+const LOCK_ROW: &str = include_str!("../sql/lock_row.sql");
+
+/// The row, locked until the transaction ends; made if it is missing. `None`: no such workspace in this unit.
+pub(super) async fn lock_row(
+    tx: &Tx<'_>,
+    unit: Option<BusinessUnitId>,
+    workspace_id: WorkspaceId,
+) -> Result<Option<StateRow>, DbError> {
+    tx.query_opt(LOCK_ROW, &[&unit, &workspace_id]).await?.as_ref().map(StateRow::read).transpose()
+}
+
+const TAKE_LOCK: &str = "
+    UPDATE tfstates SET generation = generation + 1, lock_id = $3, lock_info = $4, lock_run_id = $5,
+        lock_executor_id = $6, lock_user_id = $7, locked_at = plumbline_now(), last_lock_id = NULL,
+        last_lock_generation = NULL
+    WHERE workspace_id = $2 AND business_unit_id = $1";
+
+/// Gives the free lock to a holder.
+pub(super) async fn take_lock(
+    tx: &Tx<'_>,
+    row: &StateRow,
+    info: &LockInfo,
+    run_id: Option<RunId>,
+    by: HeldBy,
+) -> Result<(), DbError> {
+    let (executor_id, user_id) = match by {
+        HeldBy::Executor(id) => (Some(id), None),
+        HeldBy::Person(id) => (None, Some(id)),
+    };
+    tx.execute(
+        TAKE_LOCK,
+        &[
+            &row.business_unit_id,
+            &row.workspace_id,
+            &info.id(),
+            &info.as_str(),
+            &run_id,
+            &executor_id,
+            &user_id,
+        ],
+    )
+    .await?;
+    Ok(())
+}
+
+const RELEASE_LOCK: &str = "
+    UPDATE tfstates SET last_lock_id = lock_id, last_lock_generation = generation, lock_id = NULL, lock_info = NULL,
+        lock_run_id = NULL, lock_executor_id = NULL, lock_user_id = NULL, locked_at = NULL
+    WHERE workspace_id = $2 AND business_unit_id = $1";
+
+/// The holder gives the lock back.
+pub(super) async fn release_lock(tx: &Tx<'_>, row: &StateRow) -> Result<(), DbError> {
+    tx.execute(RELEASE_LOCK, &[&row.business_unit_id, &row.workspace_id]).await?;
+    Ok(())
+}
+
+// The generation rises, so that not even the same id taken again lets an old upload in; and a lock that was taken
+// away is not remembered: its holder's UNLOCK must fail, not look like a repeated one.
+const TAKE_AWAY_LOCK: &str = "
+    UPDATE tfstates SET generation = generation + 1, last_lock_id = NULL, last_lock_generation = NULL, lock_id = NULL,
+        lock_info = NULL, lock_run_id = NULL, lock_executor_id = NULL, lock_user_id = NULL, locked_at = NULL
+    WHERE workspace_id = $2 AND business_unit_id = $1";
+
+/// Somebody else ends the holder's lock.
+pub(super) async fn take_away_lock(tx: &Tx<'_>, row: &StateRow) -> Result<(), DbError> {
+    tx.execute(TAKE_AWAY_LOCK, &[&row.business_unit_id, &row.workspace_id]).await?;
+    Ok(())
+}
+
+const FREE_LOCK_OF: &str = "
+    UPDATE tfstates SET generation = generation + 1, last_lock_id = NULL, last_lock_generation = NULL, lock_id = NULL,
+        lock_info = NULL, lock_run_id = NULL, lock_executor_id = NULL, lock_user_id = NULL, locked_at = NULL
+    WHERE lock_executor_id = $1";
+
+/// Ends the lock of an executor. Returns whether it held one.
+pub(super) async fn free_lock_of(query: &impl Query, executor_id: ExecutorId) -> Result<bool, DbError> {
+    Ok(query.execute(FREE_LOCK_OF, &[&executor_id]).await? > 0)
+}
+
+const MAY_LIVE: &str = "SELECT 1 FROM executors WHERE id = $1 AND status <> 'stopped'";
+
+/// Whether an executor may still act: only 'stopped' is proof that it cannot.
+pub(super) async fn may_live(query: &impl Query, executor_id: ExecutorId) -> Result<bool, DbError> {
+    Ok(query.query_opt(MAY_LIVE, &[&executor_id]).await?.is_some())
+}
+
+const ACCEPT_NEXT_LINEAGE: &str =
+    "UPDATE tfstates SET accept_next_lineage = true WHERE workspace_id = $2 AND business_unit_id = $1";
+
+pub(super) async fn set_accept_next_lineage(tx: &Tx<'_>, row: &StateRow) -> Result<(), DbError> {
+    tx.execute(ACCEPT_NEXT_LINEAGE, &[&row.business_unit_id, &row.workspace_id]).await?;
+    Ok(())
+}

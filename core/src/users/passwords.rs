@@ -1,0 +1,71 @@
+//! Hashing of passwords, off the async threads and never more at once than there are cores: sign-ins wait for each
+//! other, other requests do not wait for them.
+
+use std::sync::LazyLock;
+
+use tokio::sync::Semaphore;
+
+static CORES: LazyLock<Semaphore> =
+    LazyLock::new(|| Semaphore::new(std::thread::available_parallelism().map_or(1, usize::from)));
+
+/// Longest password that bcrypt reads whole, in bytes.
+const PASSWORD_BYTES_MAX: usize = 72;
+
+/// The hash of a new password.
+pub async fn hash(password: String, cost: u32) -> Result<String, bcrypt::BcryptError> {
+    in_turn(move || bcrypt::non_truncating_hash(&password, cost)).await
+}
+
+/// Whether the password is the one that was hashed. Without a hash, or with one that is not bcrypt's, the answer is
+/// no and takes as long: nobody learns from the time which e-mails exist.
+pub async fn verify(password: String, hash: Option<String>, cost: u32) -> bool {
+    in_turn(move || {
+        let usable = password.len() <= PASSWORD_BYTES_MAX && !password.contains('\0');
+        match hash.filter(|_| usable).map(|hash| bcrypt::verify(&password, &hash)) {
+            Some(Ok(same)) => same,
+            Some(Err(_)) | None => {
+                let _ = bcrypt::verify("", &nobody(cost));
+                false
+            }
+        }
+    })
+    .await
+}
+
+/// A well-formed hash of no password.
+fn nobody(cost: u32) -> String {
+    format!("$2b${cost:02}${}", ".".repeat(53))
+}
+
+async fn in_turn<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let turn = CORES.acquire().await.expect("the semaphore is never closed");
+    let done = tokio::task::spawn_blocking(work).await.expect("bcrypt does not panic");
+    drop(turn);
+    done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checking_nobodys_password_costs_a_whole_hash() {
+        // Ok, not Err: a malformed hash would be refused before any work is done.
+        assert!(matches!(bcrypt::verify("", &nobody(4)), Ok(false)));
+    }
+
+    #[tokio::test]
+    async fn only_the_hashed_password_is_right() {
+        let hash = hash("correct horse battery".into(), 4).await.expect("short enough");
+        assert!(verify("correct horse battery".into(), Some(hash.clone()), 4).await);
+        for (wrong, hash) in [
+            ("correct horse batter", Some(hash.clone())),
+            ("", Some(hash.clone())),
+            ("correct horse battery", None),
+            ("correct horse battery", Some("!oidc".into())),
+            ("correct horse battery\0x", Some(hash.clone())),
+        ] {
+            assert!(!verify(wrong.into(), hash, 4).await, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! What the use cases of workspaces can say went wrong.
+
+use super::InvalidField;
+use crate::access::AccessError;
+use crate::db::DbError;
+use crate::ids::RunId;
+use crate::ports::BlobError;
+use crate::secrets::SealError;
+
+/// Why something with a workspace did not work.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkspaceError {
+    /// No such workspace in this scope.
+    #[error("no such workspace")]
+    NotFound,
+    /// A value of the request is wrong.
+    #[error(transparent)]
+    Invalid(#[from] InvalidField),
+    /// Another workspace has the same identity.
+    #[error(
+        "a workspace with the same aws_account_id, region, environment, repo_url and tf_working_dir exists"
+    )]
+    Duplicate,
+    /// The edit was made to an older version.
+    #[error("the workspace was edited meanwhile: it is at version {actual}")]
+    VersionMismatch {
+        /// The version now.
+        actual: i32,
+    },
+    /// A run is under way in the workspace.
+    #[error("the run {run_id} is under way in this workspace")]
+    RunActive {
+        /// Which one.
+        run_id: RunId,
+    },
+    /// Somebody holds the lock of its state.
+    #[error("the state of this workspace is locked")]
+    StateLocked,
+    /// Its state still names resources.
+    #[error(
+        "the state of this workspace still names resources, which deleting it would leave without an owner: \
+         destroy them first, or delete with force"
+    )]
+    HasResources,
+    /// Its state changed while it was being looked at.
+    #[error("the state of this workspace changed meanwhile: try again")]
+    StateMoved,
+    /// There is nothing to unblock.
+    #[error("the workspace is not blocked")]
+    NotBlocked,
+    /// A person has to decide about a state body first.
+    #[error("a quarantined state waits for a decision: promote or discard it first")]
+    StateQuarantined,
+    /// The caller may not.
+    #[error(transparent)]
+    Access(#[from] AccessError),
+    /// The object store.
+    #[error(transparent)]
+    Blob(#[from] BlobError),
+    /// A secret could not be sealed.
+    #[error(transparent)]
+    Seal(#[from] SealError),
+    /// The database.
+    #[error(transparent)]
+    Db(DbError),
+}
+
+/// The unique constraint on what makes a workspace itself.
+const IDENTITY_CONSTRAINT: &str = "workspaces_identity";
+
+impl From<DbError> for WorkspaceError {
+    fn from(error: DbError) -> Self {
+        if error.is_duplicate_of(IDENTITY_CONSTRAINT) { Self::Duplicate } else { Self::Db(error) }
+    }
+}

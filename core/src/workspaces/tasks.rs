@@ -1,0 +1,38 @@
+//! What queued tasks about workspaces do.
+
+use serde_json::{Value, json};
+
+use super::{RepoUrl, service};
+use crate::Deps;
+use crate::access::Scope;
+use crate::adapters::{Git, GitError};
+use crate::db::DbError;
+use crate::tasks::{ClaimedTask, FailedAttempt};
+
+/// Lists the branches of a workspace's repository: `{default_branch, branches}`.
+pub async fn branches(deps: &Deps, task: &ClaimedTask) -> Result<Value, FailedAttempt> {
+    let workspace = {
+        let conn = deps.db.conn().await.map_err(database)?;
+        service::find(&conn, Scope::One(task.business_unit_id), task.subject_id.into())
+            .await
+            .map_err(database)?
+            .ok_or_else(|| FailedAttempt::Permanent("the workspace is gone".into()))?
+    };
+    let repository = RepoUrl::parse(&workspace.repo_url, service::local_repos(deps))
+        .map_err(|reason| FailedAttempt::Permanent(format!("repo_url: {reason}")))?;
+    let found = Git::new(deps).list_branches(&repository, None).await.map_err(git)?;
+    Ok(json!({ "default_branch": found.default_branch, "branches": found.branches }))
+}
+
+pub(crate) fn git(error: GitError) -> FailedAttempt {
+    match error {
+        GitError::Refused(why) => FailedAttempt::Permanent(why),
+        GitError::Unavailable(why) => FailedAttempt::Retry(why),
+    }
+}
+
+/// A task's error is shown to whoever asked: the cause goes to the log alone.
+pub(crate) fn database(error: DbError) -> FailedAttempt {
+    tracing::warn!(error = %error, "a short task could not use the database");
+    FailedAttempt::Retry("the database could not be used".into())
+}

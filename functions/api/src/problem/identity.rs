@@ -1,0 +1,119 @@
+//! Problems of users, sessions, business units, the audit log and idempotency keys.
+
+use axum::http::StatusCode;
+use plumbline_core::audit::AuditError;
+use plumbline_core::business_units::BusinessUnitError;
+use plumbline_core::idempotency::IdempotencyError;
+use plumbline_core::sessions::SessionError;
+use plumbline_core::users::UserError;
+
+use super::Problem;
+use crate::body::invalid_field;
+
+impl From<SessionError> for Problem {
+    fn from(error: SessionError) -> Self {
+        let detail = error.to_string();
+        let unauthenticated = |slug, title, detail| Self::new(StatusCode::UNAUTHORIZED, slug, title, detail);
+        match error {
+            SessionError::WrongCredentials => {
+                unauthenticated("wrong-credentials", "Sign-in failed", sentence(&detail))
+            }
+            SessionError::Throttled { retry_after_seconds } => Self::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                "too-many-attempts",
+                "Too many attempts",
+                sentence(&detail),
+            )
+            .retry_after(retry_after_seconds),
+            SessionError::Unauthenticated(_) => {
+                unauthenticated("unauthenticated", "Not signed in", sentence(&detail))
+            }
+            SessionError::RefreshRaced => {
+                unauthenticated("refresh-raced", "The tokens were refreshed elsewhere", sentence(&detail))
+            }
+            SessionError::RefreshReused => {
+                unauthenticated("refresh-reused", "The session was ended", sentence(&detail))
+            }
+            SessionError::UnitNotFound => Self::not_found("business unit"),
+            SessionError::NotAMember | SessionError::AllForbidden | SessionError::NoMemberships => {
+                Self::new(StatusCode::FORBIDDEN, "forbidden", "Not allowed", sentence(&detail))
+            }
+            SessionError::Db(error) => error.into(),
+            SessionError::Key(_) | SessionError::Sign(_) => Self::internal(&error),
+        }
+    }
+}
+
+impl From<UserError> for Problem {
+    fn from(error: UserError) -> Self {
+        match error {
+            UserError::Access(error) => error.into(),
+            UserError::NotFirst => {
+                Self::new(StatusCode::CONFLICT, "not-first-user", "There are users already", "")
+            }
+            UserError::Email => invalid_field("email", "must be an e-mail address"),
+            UserError::Password => {
+                invalid_field("password", "must have 12 characters to 72 bytes, without NUL")
+            }
+            UserError::Db(error) => error.into(),
+            UserError::Hash(_) => Self::internal(&error),
+        }
+    }
+}
+
+impl From<BusinessUnitError> for Problem {
+    fn from(error: BusinessUnitError) -> Self {
+        match error {
+            BusinessUnitError::Access(error) => error.into(),
+            BusinessUnitError::NotFound => Self::not_found("business unit"),
+            BusinessUnitError::Duplicate => Self::new(
+                StatusCode::CONFLICT,
+                "business-unit-exists",
+                "The slug is taken",
+                "A business unit with this slug exists; choose another slug.",
+            ),
+            BusinessUnitError::Invalid { field, reason } => invalid_field(field, reason),
+            BusinessUnitError::Db(error) => error.into(),
+        }
+    }
+}
+
+impl From<AuditError> for Problem {
+    fn from(error: AuditError) -> Self {
+        match error {
+            AuditError::Access(error) => error.into(),
+            AuditError::Invalid(reason) => invalid_field("cursor", reason),
+            AuditError::Db(error) => error.into(),
+            AuditError::Blob(error) => error.into(),
+            AuditError::Key(_) => Self::internal(&error),
+        }
+    }
+}
+
+impl From<IdempotencyError> for Problem {
+    fn from(error: IdempotencyError) -> Self {
+        let detail = sentence(&error.to_string());
+        match error {
+            IdempotencyError::OtherRequest => Self::new(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "idempotency-key-reused",
+                "The Idempotency-Key belongs to another request",
+                detail,
+            ),
+            IdempotencyError::InProgress => Self::new(
+                StatusCode::CONFLICT,
+                "idempotency-in-progress",
+                "The first request is still under way",
+                detail,
+            )
+            .retry_after(1),
+            IdempotencyError::Db(error) => error.into(),
+        }
+    }
+}
+
+/// Errors are written as clauses; a detail is a sentence.
+fn sentence(clause: &str) -> String {
+    let mut letters = clause.chars();
+    letters.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
+}

@@ -1,0 +1,99 @@
+-- One role per function, each with what its function needs and no more. Run after every migration by whoever owns the
+-- schema and may create roles; running it again changes nothing. Roles have no password: the deploy gives them one, or
+-- lets them sign in through IAM.
+
+DO $roles$
+DECLARE
+    wanted record;
+BEGIN
+    FOR wanted IN
+        SELECT * FROM (VALUES
+            ('plumbline_api',        '10s'),
+            ('plumbline_tfstate',    '10s'),
+            ('plumbline_callback',   '10s'),
+            ('plumbline_worker',     '30s'),
+            ('plumbline_outbound',   '30s'),
+            ('plumbline_reconciler', '55s'),
+            ('plumbline_migrate',    '0')
+        ) AS roles (name, statement_timeout)
+    LOOP
+        IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = wanted.name) THEN
+            -- Roles belong to the cluster: another database's migration may be making the same one.
+            BEGIN
+                EXECUTE format('CREATE ROLE %I LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOINHERIT', wanted.name);
+                EXECUTE format('ALTER ROLE %I SET statement_timeout = %L', wanted.name, wanted.statement_timeout);
+                EXECUTE format('ALTER ROLE %I SET lock_timeout = ''3s''', wanted.name);
+                EXECUTE format('ALTER ROLE %I SET idle_in_transaction_session_timeout = ''15s''', wanted.name);
+            EXCEPTION WHEN duplicate_object OR unique_violation THEN
+                NULL;
+            END;
+        END IF;
+    END LOOP;
+END $roles$;
+
+REVOKE ALL ON ALL TABLES IN SCHEMA public
+    FROM plumbline_api, plumbline_tfstate, plumbline_callback, plumbline_worker, plumbline_outbound, plumbline_reconciler;
+REVOKE CREATE ON SCHEMA public FROM PUBLIC;
+GRANT USAGE ON SCHEMA public
+    TO plumbline_api, plumbline_tfstate, plumbline_callback, plumbline_worker, plumbline_outbound, plumbline_reconciler;
+
+-- Everyone: which installation this is, and the audit log, which only grows. Heads are moved by the database itself.
+GRANT SELECT ON installation, sweep_ticks, schema_migrations, business_units
+    TO plumbline_api, plumbline_tfstate, plumbline_callback, plumbline_worker, plumbline_outbound, plumbline_reconciler;
+REVOKE EXECUTE ON FUNCTION audit_lock_head(uuid) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION audit_lock_head(uuid)
+    TO plumbline_api, plumbline_tfstate, plumbline_callback, plumbline_worker, plumbline_outbound, plumbline_reconciler;
+GRANT INSERT ON audit_entries
+    TO plumbline_api, plumbline_tfstate, plumbline_callback, plumbline_worker, plumbline_outbound, plumbline_reconciler;
+
+-- api: people, sessions, settings, runs as people change them. Not what executors report: plans, logs, artifacts.
+GRANT SELECT ON users, memberships, sessions, login_attempts, idempotency_keys, queue_units, tasks, finished_tasks,
+    launch_budget, workspaces, blobs, runs, run_steps, log_chunks, artifacts, executors, tickets, tfstates, state_versions,
+    quarantined_states, state_uploads, audit_entries, audit_heads, audit_checkpoints TO plumbline_api;
+GRANT INSERT, UPDATE ON business_units, sessions, login_attempts, idempotency_keys, queue_units, workspaces, runs,
+    run_steps, tfstates, quarantined_states TO plumbline_api;
+GRANT INSERT, UPDATE, DELETE ON tasks TO plumbline_api;
+GRANT INSERT ON finished_tasks, state_versions, blobs TO plumbline_api;
+GRANT UPDATE ON launch_budget, tickets, executors TO plumbline_api;
+GRANT DELETE ON workspaces TO plumbline_api;
+
+-- tfstate: Terraform's own calls. Of people only what a token is checked against.
+GRANT SELECT (id, email, display_name, is_superadmin, disabled_at, token_generation) ON users TO plumbline_tfstate;
+GRANT SELECT ON memberships, sessions, workspaces, runs, executors, tasks, tfstates, state_versions, quarantined_states,
+    state_uploads, blobs TO plumbline_tfstate;
+GRANT INSERT, UPDATE ON tfstates, quarantined_states, state_uploads, blobs TO plumbline_tfstate;
+GRANT INSERT ON state_versions TO plumbline_tfstate;
+
+-- callback: what executors trade, report and upload. Nothing about people.
+GRANT SELECT ON tasks, finished_tasks, queue_units, launch_budget, executors, tickets, runs, run_steps, log_chunks,
+    artifacts, blobs, workspaces, tfstates, state_versions, quarantined_states, state_uploads TO plumbline_callback;
+GRANT INSERT, UPDATE, DELETE ON tasks, log_chunks TO plumbline_callback;
+GRANT INSERT, UPDATE ON queue_units, artifacts, blobs, tfstates, quarantined_states, state_uploads TO plumbline_callback;
+GRANT INSERT ON finished_tasks, state_versions TO plumbline_callback;
+GRANT UPDATE ON launch_budget, executors, tickets, runs, run_steps, workspaces TO plumbline_callback;
+
+-- worker: claims and launches.
+GRANT SELECT ON tasks, finished_tasks, queue_units, launch_budget, executors, tickets, runs, run_steps, workspaces, blobs,
+    artifacts, tfstates TO plumbline_worker;
+GRANT INSERT, UPDATE, DELETE ON tasks TO plumbline_worker;
+GRANT INSERT, UPDATE ON queue_units, executors, tickets TO plumbline_worker;
+GRANT INSERT ON finished_tasks TO plumbline_worker;
+GRANT UPDATE ON launch_budget, runs, run_steps, workspaces TO plumbline_worker;
+
+-- outbound: what short tasks find out.
+GRANT SELECT ON tasks, finished_tasks, queue_units, workspaces, runs, blobs TO plumbline_outbound;
+GRANT INSERT, UPDATE, DELETE ON tasks TO plumbline_outbound;
+GRANT INSERT, UPDATE ON workspaces, queue_units, blobs TO plumbline_outbound;
+GRANT INSERT ON finished_tasks, tfstates TO plumbline_outbound;
+
+-- reconciler: every sweep. It forgets sessions but reads no password.
+GRANT SELECT ON sessions, login_attempts, idempotency_keys, tasks, finished_tasks, queue_units, launch_budget, executors,
+    tickets, runs, run_steps, log_chunks, artifacts, blobs, workspaces, tfstates, state_versions, quarantined_states,
+    state_uploads, audit_entries, audit_heads, audit_checkpoints TO plumbline_reconciler;
+GRANT DELETE ON sessions, login_attempts, idempotency_keys, finished_tasks, blobs TO plumbline_reconciler;
+GRANT INSERT, UPDATE ON sweep_ticks, queue_units, executors, tickets, artifacts, blobs, tfstates, quarantined_states,
+    state_uploads TO plumbline_reconciler;
+GRANT INSERT, UPDATE, DELETE ON tasks, log_chunks TO plumbline_reconciler;
+GRANT INSERT ON finished_tasks, state_versions, audit_checkpoints TO plumbline_reconciler;
+GRANT UPDATE ON launch_budget, runs, run_steps, workspaces TO plumbline_reconciler;
+GRANT UPDATE (stored_at) ON audit_checkpoints TO plumbline_reconciler;

@@ -1,0 +1,643 @@
+-- A fresh database after all migrations. Written by `make schema`; a test compares it. Not for running.
+
+CREATE OR REPLACE FUNCTION public.audit_entries_check()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+DECLARE
+    head audit_heads%ROWTYPE;
+BEGIN
+    SELECT * INTO head FROM audit_heads WHERE chain_id = NEW.chain_id FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'audit chain % has no head', NEW.chain_id;
+    END IF;
+    IF NEW.sequence <> head.sequence + 1 OR NEW.previous_hash <> head.hash THEN
+        RAISE EXCEPTION 'audit entry does not follow the head of its chain';
+    END IF;
+    IF NEW.hash <> sha256(NEW.previous_hash || NEW.canonical) THEN
+        RAISE EXCEPTION 'audit entry has a wrong hash';
+    END IF;
+    UPDATE audit_heads SET sequence = NEW.sequence, hash = NEW.hash WHERE chain_id = NEW.chain_id;
+    RETURN NEW;
+END $function$
+;
+
+CREATE OR REPLACE FUNCTION public.audit_lock_head(chain uuid, OUT sequence bigint, OUT hash bytea, OUT at timestamp with time zone)
+ RETURNS record
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+BEGIN
+    SELECT heads.sequence, heads.hash INTO sequence, hash FROM audit_heads heads WHERE heads.chain_id = chain FOR UPDATE;
+    IF NOT FOUND THEN
+        -- DO UPDATE, not DO NOTHING: whoever loses the race waits here and then reads the winner's head.
+        INSERT INTO audit_heads AS heads (chain_id, sequence, hash)
+            VALUES (chain, 0, decode(repeat('00', 32), 'hex'))
+            ON CONFLICT (chain_id) DO UPDATE SET sequence = heads.sequence
+            RETURNING heads.sequence, heads.hash INTO sequence, hash;
+    END IF;
+    at := plumbline_now();
+END $function$
+;
+
+CREATE OR REPLACE FUNCTION public.audit_refuse()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+    RAISE EXCEPTION '% is append-only: % refused', TG_TABLE_NAME, TG_OP;
+END $function$
+;
+
+CREATE OR REPLACE FUNCTION public.plumbline_now()
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ PARALLEL SAFE
+AS $function$ SELECT clock_timestamp() $function$
+;
+
+CREATE TABLE artifacts (
+    id uuid NOT NULL,
+    business_unit_id uuid NOT NULL,
+    run_id uuid NOT NULL,
+    kind text NOT NULL,
+    attempt integer NOT NULL,
+    lease_token bigint NOT NULL,
+    blob_id uuid NOT NULL,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT artifacts_business_unit_id_blob_id_fkey FOREIGN KEY (business_unit_id, blob_id) REFERENCES blobs(business_unit_id, id),
+    CONSTRAINT artifacts_business_unit_id_run_id_fkey FOREIGN KEY (business_unit_id, run_id) REFERENCES runs(business_unit_id, id) ON DELETE CASCADE,
+    CONSTRAINT artifacts_kind_check CHECK ((kind = ANY (ARRAY['plan_file'::text, 'plan_text'::text, 'plan_json'::text, 'plan_json_redacted'::text, 'lock_file'::text, 'outputs'::text, 'errored_state'::text]))),
+    CONSTRAINT artifacts_once UNIQUE (run_id, kind, lease_token),
+    CONSTRAINT artifacts_pkey PRIMARY KEY (id)
+);
+
+CREATE TABLE audit_checkpoints (
+    sequence bigint NOT NULL,
+    body bytea NOT NULL,
+    hash bytea NOT NULL,
+    signature bytea NOT NULL,
+    key_id text NOT NULL,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    stored_at timestamp with time zone,
+    CONSTRAINT audit_checkpoints_hash_check CHECK ((length(hash) = 32)),
+    CONSTRAINT audit_checkpoints_pkey PRIMARY KEY (sequence)
+);
+
+CREATE TABLE audit_entries (
+    chain_id uuid NOT NULL,
+    sequence bigint NOT NULL,
+    previous_hash bytea NOT NULL,
+    hash bytea NOT NULL,
+    canonical bytea NOT NULL,
+    business_unit_id uuid,
+    user_id uuid,
+    action text NOT NULL,
+    resource_type text NOT NULL,
+    resource_id text NOT NULL,
+    workspace_id uuid,
+    run_id uuid,
+    details jsonb NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT audit_entries_hash_check CHECK ((length(hash) = 32)),
+    CONSTRAINT audit_entries_pkey PRIMARY KEY (chain_id, sequence),
+    CONSTRAINT audit_entries_previous_hash_check CHECK ((length(previous_hash) = 32)),
+    CONSTRAINT audit_entries_sequence_check CHECK ((sequence > 0))
+);
+
+CREATE TABLE audit_heads (
+    chain_id uuid NOT NULL,
+    sequence bigint NOT NULL,
+    hash bytea NOT NULL,
+    CONSTRAINT audit_heads_hash_check CHECK ((length(hash) = 32)),
+    CONSTRAINT audit_heads_pkey PRIMARY KEY (chain_id)
+);
+
+CREATE TABLE blobs (
+    id uuid NOT NULL,
+    business_unit_id uuid NOT NULL,
+    key text NOT NULL,
+    size_bytes bigint NOT NULL,
+    sha256 bytea NOT NULL,
+    content_type text NOT NULL,
+    committed_at timestamp with time zone,
+    upload_expires_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT blobs_business_unit_id_fkey FOREIGN KEY (business_unit_id) REFERENCES business_units(id),
+    CONSTRAINT blobs_key UNIQUE (key),
+    CONSTRAINT blobs_pkey PRIMARY KEY (id),
+    CONSTRAINT blobs_sha256_check CHECK ((length(sha256) = 32)),
+    CONSTRAINT blobs_size_bytes_check CHECK ((size_bytes >= 0)),
+    CONSTRAINT blobs_unit UNIQUE (business_unit_id, id)
+);
+
+CREATE TABLE business_units (
+    id uuid NOT NULL,
+    slug text NOT NULL,
+    name text NOT NULL,
+    archived_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT business_units_name_check CHECK (((length(name) >= 1) AND (length(name) <= 255))),
+    CONSTRAINT business_units_pkey PRIMARY KEY (id),
+    CONSTRAINT business_units_slug UNIQUE (slug),
+    CONSTRAINT business_units_slug_shape CHECK (((slug ~ '^[a-z0-9][a-z0-9-]{1,62}[a-z0-9]$'::text) AND (slug <> 'all'::text)))
+);
+
+CREATE TABLE executors (
+    id uuid NOT NULL,
+    business_unit_id uuid NOT NULL,
+    task_id uuid NOT NULL,
+    lease_token bigint NOT NULL,
+    kind text NOT NULL,
+    subject_id uuid NOT NULL,
+    launcher text NOT NULL,
+    handle text,
+    status text DEFAULT 'launching'::text NOT NULL,
+    token_hash bytea,
+    stop_reason text,
+    launched_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    traded_at timestamp with time zone,
+    last_seen_at timestamp with time zone,
+    stop_requested_at timestamp with time zone,
+    stopped_at timestamp with time zone,
+    CONSTRAINT executors_attempt UNIQUE (task_id, lease_token),
+    CONSTRAINT executors_business_unit_id_fkey FOREIGN KEY (business_unit_id) REFERENCES business_units(id),
+    CONSTRAINT executors_launcher_check CHECK ((launcher = ANY (ARRAY['local'::text, 'ecs'::text]))),
+    CONSTRAINT executors_pkey PRIMARY KEY (id),
+    CONSTRAINT executors_status_check CHECK ((status = ANY (ARRAY['launching'::text, 'live'::text, 'stopping'::text, 'stopped'::text]))),
+    CONSTRAINT executors_unit UNIQUE (business_unit_id, id)
+);
+
+CREATE TABLE finished_tasks (
+    id uuid NOT NULL,
+    business_unit_id uuid NOT NULL,
+    class text NOT NULL,
+    kind text NOT NULL,
+    subject_id uuid NOT NULL,
+    payload jsonb NOT NULL,
+    priority integer NOT NULL,
+    outcome text NOT NULL,
+    attempts integer NOT NULL,
+    attempts_max integer NOT NULL,
+    lease_token bigint NOT NULL,
+    dedupe_key text NOT NULL,
+    traceparent text,
+    requested_by uuid,
+    last_error text,
+    replay_of uuid,
+    result jsonb,
+    created_at timestamp with time zone NOT NULL,
+    claimed_at timestamp with time zone,
+    finished_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT finished_tasks_outcome_check CHECK ((outcome = ANY (ARRAY['done'::text, 'dead'::text, 'cancelled'::text, 'superseded'::text]))),
+    CONSTRAINT finished_tasks_pkey PRIMARY KEY (id)
+);
+
+CREATE TABLE idempotency_keys (
+    principal text NOT NULL,
+    key text NOT NULL,
+    request_hash bytea NOT NULL,
+    status integer,
+    response jsonb,
+    location text,
+    expires_at timestamp with time zone NOT NULL,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT idempotency_keys_key_check CHECK (((length(key) >= 1) AND (length(key) <= 255))),
+    CONSTRAINT idempotency_keys_pkey PRIMARY KEY (principal, key)
+);
+
+CREATE TABLE installation (
+    singleton boolean DEFAULT true NOT NULL,
+    epoch integer DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT installation_pkey PRIMARY KEY (singleton),
+    CONSTRAINT installation_singleton_check CHECK (singleton)
+);
+
+CREATE TABLE launch_budget (
+    singleton boolean DEFAULT true NOT NULL,
+    running integer DEFAULT 0 NOT NULL,
+    tokens double precision DEFAULT 0 NOT NULL,
+    refilled_at timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
+    CONSTRAINT launch_budget_pkey PRIMARY KEY (singleton),
+    CONSTRAINT launch_budget_running_check CHECK ((running >= 0)),
+    CONSTRAINT launch_budget_singleton_check CHECK (singleton)
+);
+
+CREATE TABLE log_chunks (
+    business_unit_id uuid NOT NULL,
+    run_id uuid NOT NULL,
+    "position" smallint NOT NULL,
+    attempt integer NOT NULL,
+    offset_bytes bigint NOT NULL,
+    bytes bytea NOT NULL,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT log_chunks_business_unit_id_run_id_fkey FOREIGN KEY (business_unit_id, run_id) REFERENCES runs(business_unit_id, id) ON DELETE CASCADE,
+    CONSTRAINT log_chunks_offset_bytes_check CHECK ((offset_bytes >= 0)),
+    CONSTRAINT log_chunks_pkey PRIMARY KEY (run_id, "position", attempt, offset_bytes)
+);
+
+CREATE TABLE login_attempts (
+    key text NOT NULL,
+    window_at timestamp with time zone NOT NULL,
+    attempts integer NOT NULL,
+    CONSTRAINT login_attempts_pkey PRIMARY KEY (key)
+);
+
+CREATE TABLE memberships (
+    user_id uuid NOT NULL,
+    business_unit_id uuid NOT NULL,
+    role text NOT NULL,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT memberships_business_unit_id_fkey FOREIGN KEY (business_unit_id) REFERENCES business_units(id),
+    CONSTRAINT memberships_pkey PRIMARY KEY (user_id, business_unit_id),
+    CONSTRAINT memberships_role_check CHECK ((role = ANY (ARRAY['viewer'::text, 'operator'::text, 'admin'::text]))),
+    CONSTRAINT memberships_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+);
+
+CREATE TABLE quarantined_states (
+    id uuid NOT NULL,
+    business_unit_id uuid NOT NULL,
+    workspace_id uuid NOT NULL,
+    reason text NOT NULL,
+    serial bigint,
+    lineage text,
+    lock_id text,
+    md5 bytea NOT NULL,
+    sha256 bytea NOT NULL,
+    size_bytes bigint NOT NULL,
+    key text NOT NULL,
+    run_id uuid,
+    created_by uuid,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    resolved_at timestamp with time zone,
+    resolved_by uuid,
+    resolution text,
+    CONSTRAINT quarantined_states_business_unit_id_workspace_id_fkey FOREIGN KEY (business_unit_id, workspace_id) REFERENCES tfstates(business_unit_id, workspace_id) ON DELETE CASCADE,
+    CONSTRAINT quarantined_states_once UNIQUE (workspace_id, sha256, reason),
+    CONSTRAINT quarantined_states_pkey PRIMARY KEY (id),
+    CONSTRAINT quarantined_states_resolution_check CHECK ((resolution = ANY (ARRAY['promoted'::text, 'discarded'::text])))
+);
+
+CREATE TABLE queue_units (
+    business_unit_id uuid NOT NULL,
+    class text NOT NULL,
+    running_max integer,
+    running integer DEFAULT 0 NOT NULL,
+    last_served_at timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
+    CONSTRAINT queue_units_business_unit_id_fkey FOREIGN KEY (business_unit_id) REFERENCES business_units(id),
+    CONSTRAINT queue_units_class_check CHECK ((class = ANY (ARRAY['executor'::text, 'short'::text]))),
+    CONSTRAINT queue_units_pkey PRIMARY KEY (business_unit_id, class),
+    CONSTRAINT queue_units_running_check CHECK ((running >= 0)),
+    CONSTRAINT queue_units_running_max_check CHECK ((running_max >= 0))
+);
+
+CREATE TABLE run_steps (
+    business_unit_id uuid NOT NULL,
+    run_id uuid NOT NULL,
+    "position" smallint NOT NULL,
+    phase text NOT NULL,
+    name text NOT NULL,
+    attempt integer DEFAULT 0 NOT NULL,
+    status text DEFAULT 'pending'::text NOT NULL,
+    summary jsonb,
+    log_bytes bigint DEFAULT 0 NOT NULL,
+    log_truncated boolean DEFAULT false NOT NULL,
+    log_blob_id uuid,
+    started_at timestamp with time zone,
+    completed_at timestamp with time zone,
+    CONSTRAINT run_steps_business_unit_id_run_id_fkey FOREIGN KEY (business_unit_id, run_id) REFERENCES runs(business_unit_id, id) ON DELETE CASCADE,
+    CONSTRAINT run_steps_phase_check CHECK ((phase = ANY (ARRAY['plan'::text, 'approval'::text, 'apply'::text]))),
+    CONSTRAINT run_steps_pkey PRIMARY KEY (run_id, "position"),
+    CONSTRAINT run_steps_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'succeeded'::text, 'failed'::text, 'skipped'::text])))
+);
+
+CREATE TABLE runs (
+    id uuid NOT NULL,
+    business_unit_id uuid NOT NULL,
+    workspace_id uuid NOT NULL,
+    command text NOT NULL,
+    status text DEFAULT 'pending'::text NOT NULL,
+    status_reason text,
+    error text,
+    waiting boolean DEFAULT false NOT NULL,
+    branch text NOT NULL,
+    message text,
+    variables_sealed text,
+    auto_approve_if_no_changes boolean DEFAULT false NOT NULL,
+    auto_approve_skip_apply boolean DEFAULT false NOT NULL,
+    allow_destroy boolean DEFAULT false NOT NULL,
+    triggered_by uuid,
+    trigger_source text DEFAULT 'user'::text NOT NULL,
+    commit_sha text,
+    tool text,
+    tool_version text,
+    lock_file_sha256 bytea,
+    base_state_version_id uuid,
+    base_lineage text,
+    base_serial bigint,
+    plan_sha256 bytea,
+    plan_json_sha256 bytea,
+    gates_sha256 bytea,
+    plan_summary jsonb,
+    has_changes boolean,
+    planned_at timestamp with time zone,
+    plan_expires_at timestamp with time zone,
+    approved_by uuid,
+    approved_at timestamp with time zone,
+    approval_comment text,
+    approved_digest bytea,
+    apply_begun_at timestamp with time zone,
+    cancel_requested_at timestamp with time zone,
+    cancel_requested_by uuid,
+    promoted_from uuid,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    started_at timestamp with time zone,
+    completed_at timestamp with time zone,
+    CONSTRAINT runs_command_check CHECK ((command = ANY (ARRAY['plan'::text, 'apply'::text, 'destroy'::text]))),
+    CONSTRAINT runs_pkey PRIMARY KEY (id),
+    CONSTRAINT runs_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'planning'::text, 'planned'::text, 'awaiting_approval'::text, 'applying'::text, 'applied'::text, 'failed'::text, 'cancelled'::text]))),
+    CONSTRAINT runs_unit UNIQUE (business_unit_id, id),
+    CONSTRAINT runs_waiting CHECK (((NOT waiting) OR (status = 'pending'::text))),
+    CONSTRAINT runs_workspace FOREIGN KEY (business_unit_id, workspace_id) REFERENCES workspaces(business_unit_id, id) ON DELETE CASCADE
+);
+
+CREATE TABLE schema_migrations (
+    version integer NOT NULL,
+    name text NOT NULL,
+    applied_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT schema_migrations_pkey PRIMARY KEY (version)
+);
+
+CREATE TABLE sessions (
+    id uuid NOT NULL,
+    user_id uuid NOT NULL,
+    refresh_token_hash bytea NOT NULL,
+    refresh_sequence integer DEFAULT 1 NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    revoked_at timestamp with time zone,
+    revoked_reason text,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    refreshed_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT sessions_pkey PRIMARY KEY (id),
+    CONSTRAINT sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+);
+
+CREATE TABLE state_uploads (
+    id uuid NOT NULL,
+    business_unit_id uuid NOT NULL,
+    workspace_id uuid NOT NULL,
+    generation bigint NOT NULL,
+    lock_id text NOT NULL,
+    run_id uuid,
+    created_by uuid,
+    key text NOT NULL,
+    serial bigint NOT NULL,
+    lineage text NOT NULL,
+    md5 bytea NOT NULL,
+    sha256 bytea NOT NULL,
+    size_bytes bigint NOT NULL,
+    terraform_version text,
+    opaque boolean DEFAULT false NOT NULL,
+    status text DEFAULT 'pending'::text NOT NULL,
+    url_expires_at timestamp with time zone NOT NULL,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT state_uploads_business_unit_id_workspace_id_fkey FOREIGN KEY (business_unit_id, workspace_id) REFERENCES tfstates(business_unit_id, workspace_id) ON DELETE CASCADE,
+    CONSTRAINT state_uploads_pkey PRIMARY KEY (id),
+    CONSTRAINT state_uploads_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'committed'::text, 'quarantined'::text, 'abandoned'::text])))
+);
+
+CREATE TABLE state_versions (
+    id uuid NOT NULL,
+    business_unit_id uuid NOT NULL,
+    workspace_id uuid NOT NULL,
+    serial bigint NOT NULL,
+    lineage text NOT NULL,
+    generation bigint NOT NULL,
+    lock_id text,
+    md5 bytea NOT NULL,
+    sha256 bytea NOT NULL,
+    size_bytes bigint NOT NULL,
+    key text NOT NULL,
+    terraform_version text,
+    opaque boolean DEFAULT false NOT NULL,
+    run_id uuid,
+    created_by uuid,
+    rolled_back_from uuid,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT state_versions_business_unit_id_workspace_id_fkey FOREIGN KEY (business_unit_id, workspace_id) REFERENCES tfstates(business_unit_id, workspace_id) ON DELETE CASCADE,
+    CONSTRAINT state_versions_md5_check CHECK ((length(md5) = 16)),
+    CONSTRAINT state_versions_pkey PRIMARY KEY (id),
+    CONSTRAINT state_versions_sha256_check CHECK ((length(sha256) = 32)),
+    CONSTRAINT state_versions_unit UNIQUE (business_unit_id, id)
+);
+
+CREATE TABLE sweep_ticks (
+    name text NOT NULL,
+    last_ok_at timestamp with time zone NOT NULL,
+    grace_until timestamp with time zone,
+    CONSTRAINT sweep_ticks_pkey PRIMARY KEY (name)
+);
+
+CREATE TABLE tasks (
+    id uuid NOT NULL,
+    business_unit_id uuid NOT NULL,
+    class text NOT NULL,
+    kind text NOT NULL,
+    subject_id uuid NOT NULL,
+    payload jsonb DEFAULT '{}'::jsonb NOT NULL,
+    priority integer DEFAULT 100 NOT NULL,
+    run_after timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    status text DEFAULT 'queued'::text NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    attempts_max integer NOT NULL,
+    lease_token bigint DEFAULT 0 NOT NULL,
+    lease_expires_at timestamp with time zone,
+    lease_phase text,
+    attempt_ends_at timestamp with time zone,
+    claimed_by text,
+    claimed_at timestamp with time zone,
+    cancel_requested_at timestamp with time zone,
+    dedupe_key text NOT NULL,
+    traceparent text,
+    requested_by uuid,
+    last_error text,
+    replay_of uuid,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT tasks_attempts_max_check CHECK ((attempts_max > 0)),
+    CONSTRAINT tasks_business_unit_id_fkey FOREIGN KEY (business_unit_id) REFERENCES business_units(id),
+    CONSTRAINT tasks_class_check CHECK ((class = ANY (ARRAY['executor'::text, 'short'::text]))),
+    CONSTRAINT tasks_lease_phase_check CHECK ((lease_phase = ANY (ARRAY['launching'::text, 'live'::text, 'unresponsive'::text]))),
+    CONSTRAINT tasks_pkey PRIMARY KEY (id),
+    CONSTRAINT tasks_running_has_lease CHECK (((status = 'running'::text) = (lease_expires_at IS NOT NULL))),
+    CONSTRAINT tasks_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text]))),
+    CONSTRAINT tasks_unit UNIQUE (business_unit_id, id)
+);
+
+CREATE TABLE tfstates (
+    workspace_id uuid NOT NULL,
+    business_unit_id uuid NOT NULL,
+    head_version_id uuid,
+    head_serial bigint,
+    head_lineage text,
+    head_key text,
+    head_size_bytes bigint,
+    head_md5 bytea,
+    head_sha256 bytea,
+    generation bigint DEFAULT 0 NOT NULL,
+    lock_id text,
+    lock_info text,
+    lock_run_id uuid,
+    lock_executor_id uuid,
+    lock_user_id uuid,
+    locked_at timestamp with time zone,
+    last_lock_id text,
+    last_lock_generation bigint,
+    accept_next_lineage boolean DEFAULT false NOT NULL,
+    CONSTRAINT tfstates_head CHECK ((num_nonnulls(head_version_id, head_serial, head_lineage, head_key, head_size_bytes, head_md5, head_sha256) = ANY (ARRAY[0, 7]))),
+    CONSTRAINT tfstates_lock CHECK (((lock_id IS NULL) = (lock_info IS NULL))),
+    CONSTRAINT tfstates_pkey PRIMARY KEY (workspace_id),
+    CONSTRAINT tfstates_unit UNIQUE (business_unit_id, workspace_id),
+    CONSTRAINT tfstates_workspace FOREIGN KEY (business_unit_id, workspace_id) REFERENCES workspaces(business_unit_id, id) ON DELETE CASCADE
+);
+
+CREATE TABLE tickets (
+    ticket_hash bytea NOT NULL,
+    business_unit_id uuid NOT NULL,
+    executor_id uuid NOT NULL,
+    nonce_hash bytea,
+    traded_at timestamp with time zone,
+    voided_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT tickets_business_unit_id_executor_id_fkey FOREIGN KEY (business_unit_id, executor_id) REFERENCES executors(business_unit_id, id) ON DELETE CASCADE,
+    CONSTRAINT tickets_executor UNIQUE (executor_id),
+    CONSTRAINT tickets_pkey PRIMARY KEY (ticket_hash),
+    CONSTRAINT tickets_ticket_hash_check CHECK ((length(ticket_hash) = 32))
+);
+
+CREATE TABLE users (
+    id uuid NOT NULL,
+    email text NOT NULL,
+    display_name text,
+    password_hash text,
+    must_change_password boolean DEFAULT false NOT NULL,
+    is_superadmin boolean DEFAULT false NOT NULL,
+    disabled_at timestamp with time zone,
+    token_generation integer DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT users_email UNIQUE (email),
+    CONSTRAINT users_email_check CHECK (((email = lower(email)) AND ((length(email) >= 3) AND (length(email) <= 255)))),
+    CONSTRAINT users_pkey PRIMARY KEY (id)
+);
+
+CREATE TABLE workspaces (
+    id uuid NOT NULL,
+    business_unit_id uuid NOT NULL,
+    name text NOT NULL,
+    kind text DEFAULT 'terraform'::text NOT NULL,
+    environment text NOT NULL,
+    aws_account_id text NOT NULL,
+    region text NOT NULL,
+    repo_url text NOT NULL,
+    repo_ref text DEFAULT 'main'::text NOT NULL,
+    tf_working_dir text DEFAULT '.'::text NOT NULL,
+    tool text DEFAULT 'terraform'::text NOT NULL,
+    tool_version text,
+    tags jsonb DEFAULT '{}'::jsonb NOT NULL,
+    state_writes text DEFAULT 'runs_only'::text NOT NULL,
+    webhook_enabled boolean DEFAULT false NOT NULL,
+    path_status text DEFAULT 'unknown'::text NOT NULL,
+    path_checked_at timestamp with time zone,
+    drift_status text DEFAULT 'unknown'::text NOT NULL,
+    active_run_id uuid,
+    blocked_at timestamp with time zone,
+    blocked_reason text,
+    blocked_run_id uuid,
+    version integer DEFAULT 1 NOT NULL,
+    created_by uuid,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT workspaces_active_run FOREIGN KEY (business_unit_id, active_run_id) REFERENCES runs(business_unit_id, id) DEFERRABLE INITIALLY DEFERRED,
+    CONSTRAINT workspaces_blocked CHECK (((blocked_at IS NULL) = (blocked_reason IS NULL))),
+    CONSTRAINT workspaces_business_unit_id_fkey FOREIGN KEY (business_unit_id) REFERENCES business_units(id),
+    CONSTRAINT workspaces_drift_status_check CHECK ((drift_status = ANY (ARRAY['clean'::text, 'drifted'::text, 'unknown'::text]))),
+    CONSTRAINT workspaces_identity UNIQUE (business_unit_id, aws_account_id, region, environment, repo_url, tf_working_dir),
+    CONSTRAINT workspaces_kind_check CHECK ((kind = ANY (ARRAY['terraform'::text, 'helm'::text]))),
+    CONSTRAINT workspaces_name_check CHECK ((name ~ '^[a-zA-Z0-9][a-zA-Z0-9_./-]{0,254}$'::text)),
+    CONSTRAINT workspaces_path_status_check CHECK ((path_status = ANY (ARRAY['ok'::text, 'orphaned'::text, 'unknown'::text]))),
+    CONSTRAINT workspaces_pkey PRIMARY KEY (id),
+    CONSTRAINT workspaces_state_writes_check CHECK ((state_writes = ANY (ARRAY['runs_only'::text, 'runs_and_people'::text]))),
+    CONSTRAINT workspaces_tool_check CHECK ((tool = ANY (ARRAY['terraform'::text, 'tofu'::text]))),
+    CONSTRAINT workspaces_unit UNIQUE (business_unit_id, id)
+);
+
+CREATE INDEX artifacts_blob ON public.artifacts USING btree (blob_id);
+
+CREATE INDEX audit_entries_run ON public.audit_entries USING btree (run_id, sequence DESC) WHERE (run_id IS NOT NULL);
+
+CREATE INDEX audit_entries_time ON public.audit_entries USING btree (created_at DESC, sequence DESC, chain_id DESC);
+
+CREATE INDEX audit_entries_workspace ON public.audit_entries USING btree (workspace_id, sequence DESC) WHERE (workspace_id IS NOT NULL);
+
+CREATE INDEX blobs_pending ON public.blobs USING btree (upload_expires_at) WHERE (committed_at IS NULL);
+
+CREATE INDEX executors_alive ON public.executors USING btree (status) WHERE (status <> 'stopped'::text);
+
+CREATE INDEX executors_subject ON public.executors USING btree (subject_id);
+
+CREATE UNIQUE INDEX executors_token ON public.executors USING btree (token_hash);
+
+CREATE INDEX finished_tasks_age ON public.finished_tasks USING btree (finished_at);
+
+CREATE INDEX finished_tasks_subject ON public.finished_tasks USING btree (subject_id);
+
+CREATE INDEX finished_tasks_unit ON public.finished_tasks USING btree (business_unit_id, id);
+
+CREATE INDEX idempotency_keys_expiry ON public.idempotency_keys USING btree (expires_at);
+
+CREATE INDEX memberships_unit ON public.memberships USING btree (business_unit_id);
+
+CREATE INDEX quarantined_states_of_workspace ON public.quarantined_states USING btree (workspace_id, id DESC);
+
+CREATE INDEX runs_by_status ON public.runs USING btree (business_unit_id, status, id DESC);
+
+CREATE INDEX runs_of_unit ON public.runs USING btree (business_unit_id, id DESC);
+
+CREATE INDEX runs_of_workspace ON public.runs USING btree (workspace_id, id DESC);
+
+CREATE INDEX runs_unapproved ON public.runs USING btree (plan_expires_at) WHERE (status = 'awaiting_approval'::text);
+
+CREATE INDEX runs_waiting_for_workspace ON public.runs USING btree (workspace_id, id) WHERE waiting;
+
+CREATE INDEX sessions_user ON public.sessions USING btree (user_id);
+
+CREATE INDEX state_uploads_expired ON public.state_uploads USING btree (url_expires_at) WHERE (status = 'pending'::text);
+
+CREATE INDEX state_uploads_pending ON public.state_uploads USING btree (workspace_id) WHERE (status = 'pending'::text);
+
+CREATE INDEX state_versions_of_workspace ON public.state_versions USING btree (workspace_id, id DESC);
+
+CREATE UNIQUE INDEX tasks_dedupe ON public.tasks USING btree (business_unit_id, dedupe_key) WHERE (status = 'queued'::text);
+
+CREATE INDEX tasks_due ON public.tasks USING btree (business_unit_id, class, priority, run_after, id) WHERE (status = 'queued'::text);
+
+CREATE INDEX tasks_running ON public.tasks USING btree (class) WHERE (status = 'running'::text);
+
+CREATE INDEX tasks_subject ON public.tasks USING btree (subject_id);
+
+CREATE TRIGGER audit_checkpoints_no_delete BEFORE DELETE ON public.audit_checkpoints FOR EACH ROW EXECUTE FUNCTION audit_refuse();
+
+CREATE TRIGGER audit_checkpoints_no_truncate BEFORE TRUNCATE ON public.audit_checkpoints FOR EACH STATEMENT EXECUTE FUNCTION audit_refuse();
+
+CREATE TRIGGER audit_checkpoints_no_update BEFORE UPDATE OF sequence, body, hash, signature, key_id, created_at ON public.audit_checkpoints FOR EACH ROW EXECUTE FUNCTION audit_refuse();
+
+CREATE TRIGGER audit_entries_append_only BEFORE DELETE OR UPDATE ON public.audit_entries FOR EACH ROW EXECUTE FUNCTION audit_refuse();
+
+CREATE TRIGGER audit_entries_insert BEFORE INSERT ON public.audit_entries FOR EACH ROW EXECUTE FUNCTION audit_entries_check();
+
+CREATE TRIGGER audit_entries_no_truncate BEFORE TRUNCATE ON public.audit_entries FOR EACH STATEMENT EXECUTE FUNCTION audit_refuse();

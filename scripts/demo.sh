@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# One change from Git to applied, on this machine: the product's own command line and Git, nothing privileged.
+# KEEP=1 leaves the scratch directory for a look.
+set -euo pipefail
+. "$(dirname "$0")/lib.sh"
+need_cargo
+need_git
+need_terraform
+
+step() { printf '\n\033[1m── %s\033[0m\n' "$*"; }
+run() {
+  printf '\033[2m$ %s\033[0m\n' "$*"
+  "$@"
+}
+
+step "Building"
+cargo build -q --workspace --bins
+
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/plumbline-demo-XXXXXX")
+chmod 711 "$scratch"
+home=$scratch/plumbline
+pids=()
+finish() {
+  local status=$?
+  trap - EXIT INT TERM
+  [ ${#pids[@]} -eq 0 ] || kill -TERM "${pids[@]}" 2>/dev/null || true
+  [ ${#pids[@]} -eq 0 ] || wait "${pids[@]}" 2>/dev/null || true
+  if [ "$status" -ne 0 ]; then
+    printf '\nThe demo failed. The last lines of the emulator:\n' >&2
+    tail -n 30 "$scratch/emulator.log" >&2 2>/dev/null || true
+  fi
+  if [ -n "${KEEP:-}" ]; then say "Kept: $scratch"; else rm -rf "$scratch"; fi
+  exit "$status"
+}
+trap finish EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# Waits until a line of the file matches, and prints what the pattern captured.
+wait_for() {
+  local file=$1 pattern=$2 pid=$3 found
+  for _ in $(seq 600); do
+    found=$(sed -n "s|$pattern|\1|p" "$file" 2>/dev/null | head -n 1)
+    if [ -n "$found" ]; then
+      printf '%s\n' "$found"
+      return 0
+    fi
+    kill -0 "$pid" 2>/dev/null || break
+    sleep 0.1
+  done
+  return 1
+}
+
+# The first value of a field in a JSON document.
+field() { sed -n "s/.*\"$1\": *\"\([^\"]*\)\".*/\1/p" | head -n 1; }
+
+began=$SECONDS
+step "Starting Plumbline: Postgres, object store, API, executors"
+"$BIN/plumbline-emulator" up --dir "$home" --cache "$CACHE" --port 0 --store-port 0 --pg-port 0 --fsync off \
+  >"$scratch/emulator.out" 2>"$scratch/emulator.log" &
+pids+=($!)
+url=$(wait_for "$scratch/emulator.out" '^ *API *\(http[^ ]*\)$' $!) || die "the emulator did not start"
+say "The API is at $url."
+
+step "Making a Git repository with a small stack, served over HTTP"
+export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
+git init -q --bare -b main "$scratch/git/infrastructure.git"
+"$BIN/plumbline-emulator" git-serve --root "$scratch/git" >"$scratch/git.out" 2>"$scratch/git.log" &
+pids+=($!)
+repository=$(wait_for "$scratch/git.out" '^\(http.*\)$' $!)/infrastructure.git || die "the Git server did not start"
+work=$scratch/work
+git clone -q "$repository" "$work" 2>/dev/null
+cp -r examples/demo-stack/. "$work"
+commit() {
+  git -C "$work" add -A
+  git -C "$work" -c user.name=demo -c user.email=demo@localhost commit -q -m "$1"
+  git -C "$work" push -q origin HEAD:main
+}
+commit "Two services"
+say "$repository"
+(cd "$work" && git ls-files | sed 's/^/  /')
+
+step "Signing in and importing the repository"
+export PLUMB_CONFIG_DIR=$scratch/config PLUMB_SERVER=$url PLUMB_BUSINESS_UNIT=default
+export PATH=$BIN:$PATH
+run plumb login --email admin@localhost --password-stdin <"$home/admin-password"
+run plumb workspace import "$repository"
+run plumb workspace list
+workspace=$(plumb workspace list --json | field name)
+
+# Plans and applies; a run that waits for approval ends the first command with exit code 3.
+change() {
+  local status=0 run
+  run plumb run apply "$workspace" --message "$1" --secret-var admin_token=not-for-your-eyes || status=$?
+  [ "$status" -eq 3 ] || die "the run should wait for approval, but plumb ended with $status"
+  run=$(plumb run list --workspace "$workspace" --status awaiting_approval --json | field id)
+  step "The plan, and its approval: $1"
+  run plumb approve "$run" --yes --comment "looks right"
+}
+
+step "Planning without changing anything"
+run plumb run plan "$workspace"
+
+step "Planning the first change"
+change "Two services"
+
+step "Changing the code: a third service, another port"
+cat >"$work/environments/dev/services.auto.tfvars" <<'TF'
+services = {
+  web    = { replicas = 2, port = 8080 }
+  api    = { replicas = 3, port = 9000 }
+  worker = { replicas = 1, port = 9100 }
+}
+TF
+(cd "$work" && git --no-pager diff --stat)
+commit "A worker; web moves to 8080"
+change "A worker; web moves to 8080"
+
+step "What happened to the state"
+run plumb state list "$workspace"
+run plumb state diff "$(plumb state list "$workspace" --json | field id)"
+
+step "Runs, and the audit chain"
+run plumb run list
+run plumb audit verify
+
+step "Done in $((SECONDS - began)) s"
+say "Nothing is left running. To look around for yourself:"
+say "  make up                      the same, on http://127.0.0.1:8080, until you stop it"
+say "  plumb --help                 every command; the programs lie in $BIN"
+say "  examples/demo-stack          the stack of this demo"

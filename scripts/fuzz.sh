@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Schemathesis against a running emulator. Argument: the program.
+set -euo pipefail
+. "$(dirname "$0")/lib.sh"
+schemathesis=$1
+
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/plumbline-fuzz-XXXXXX")
+chmod 711 "$scratch"
+home=$scratch/plumbline
+"$BIN/plumbline-emulator" up --dir "$home" --cache "$CACHE" --port 0 --store-port 0 --pg-port 0 --fsync off \
+  >"$scratch/out" 2>"$scratch/log" &
+emulator=$!
+finish() {
+  kill -TERM "$emulator" 2>/dev/null || true
+  wait "$emulator" 2>/dev/null || true
+  rm -rf "$scratch"
+}
+trap finish EXIT
+for _ in $(seq 600); do
+  [ -f "$home/emulator.json" ] && break
+  kill -0 "$emulator" 2>/dev/null || { cat "$scratch/log"; die "the emulator did not start"; }
+  sleep 0.1
+done
+url=$(sed -n 's/.*"url": *"\([^"]*\)".*/\1/p' "$home/emulator.json" | head -n 1)
+token=$(curl -fsS "$url/api/v1/auth/token" -H 'content-type: application/json' \
+  -d "{\"email\":\"admin@localhost\",\"password\":\"$(cat "$home/admin-password")\"}" |
+  sed -n 's/.*"access_token": *"\([^"]*\)".*/\1/p')
+
+# One worker: Python's parser, which the tool uses, is not safe in several threads.
+# Signing out would end the session that the other requests need.
+cd "$scratch"
+"$schemathesis" run "$ROOT/docs/openapi.json" --url "$url" \
+  --header "Authorization: Bearer $token" --header "X-Business-Unit: default" \
+  --exclude-path /api/v1/auth/logout \
+  --checks not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance \
+  --max-examples "${EXAMPLES:-15}" --workers 1 --no-color

@@ -1,0 +1,630 @@
+//! Runs from trigger to end, with an executor played by the test: lifecycle, approval, cancellation, fencing.
+
+use std::time::Duration;
+
+use http::{Method, StatusCode};
+use plumbline_core::access::Role;
+use plumbline_core::db::Query;
+use plumbline_core::protocol::ArtifactKind;
+use plumbline_core::runs::sweeps;
+use serde_json::{Value, json};
+
+use crate::executors::{ADDS_ONE, FakeExecutor, NO_CHANGES, claim_and_prepare, nonce, trade};
+use crate::plane::TestPlane;
+
+struct World {
+    plane: TestPlane,
+    token: String,
+    workspace: String,
+}
+
+impl World {
+    async fn new() -> Self {
+        let plane = TestPlane::start().await;
+        let token = plane.user(Role::Admin).await;
+        let (status, workspace) = post(
+            &plane,
+            &token,
+            "/api/v1/workspaces",
+            json!({"name": "net", "environment": "dev", "repo_url": "https://git.example.com/infra.git"}),
+        )
+        .await;
+        assert_eq!(status, StatusCode::CREATED, "{workspace}");
+        let workspace = workspace["id"].as_str().unwrap().to_owned();
+        Self { plane, token, workspace }
+    }
+
+    async fn post(&self, path: &str, body: Value) -> (StatusCode, Value) {
+        post(&self.plane, &self.token, &format!("/api/v1/{path}"), body).await
+    }
+
+    async fn get(&self, path: &str) -> (StatusCode, Value) {
+        let answer = self.plane.call("GET", &format!("/api/v1/{path}"), self.token.as_str(), None).await;
+        (answer.0, answer.2)
+    }
+
+    async fn trigger(&self, command: &str) -> String {
+        let body = json!({"workspace_id": self.workspace, "command": command});
+        let (status, run) = self.post("runs", body).await;
+        assert_eq!(status, StatusCode::CREATED, "{run}");
+        run["id"].as_str().unwrap().to_owned()
+    }
+
+    async fn run(&self, id: &str) -> Value {
+        let (status, run) = self.get(&format!("runs/{id}")).await;
+        assert_eq!(status, StatusCode::OK, "{run}");
+        run
+    }
+
+    async fn status(&self, id: &str) -> String {
+        self.run(id).await["status"].as_str().unwrap().to_owned()
+    }
+
+    /// Triggers an apply and plans it.
+    async fn planned(&self) -> String {
+        let id = self.trigger("apply").await;
+        let (status, answer) = FakeExecutor::start(&self.plane).await.plan(ADDS_ONE).await;
+        assert_eq!(status, StatusCode::NO_CONTENT, "{answer}");
+        id
+    }
+
+    /// Triggers, plans, approves and begins an apply.
+    async fn applying(&self) -> (String, FakeExecutor<'_>) {
+        let id = self.planned().await;
+        let (status, answer) = self.post(&format!("approvals/{id}/approve"), json!({})).await;
+        assert_eq!(status, StatusCode::OK, "{answer}");
+        let executor = FakeExecutor::start(&self.plane).await;
+        assert_eq!(executor.begin_apply().await.0, StatusCode::NO_CONTENT);
+        (id, executor)
+    }
+
+    async fn live_tasks(&self, kind: &str) -> i64 {
+        let conn = self.plane.db().conn().await.unwrap();
+        conn.query_one("SELECT count(*) FROM tasks WHERE kind = $1", &[&kind]).await.unwrap().get(0)
+    }
+
+    async fn audit_actions(&self, run: &str) -> Vec<String> {
+        let conn = self.plane.db().conn().await.unwrap();
+        let run: uuid::Uuid = run.parse().unwrap();
+        conn.query("SELECT action FROM audit_entries WHERE run_id = $1 ORDER BY sequence", &[&run])
+            .await
+            .unwrap()
+            .iter()
+            .map(|row| row.get(0))
+            .collect()
+    }
+
+    /// Moves the head of the state as an accepted write by somebody else would.
+    async fn move_state(&self, serial: i64) {
+        let conn = self.plane.db().conn().await.unwrap();
+        let workspace: uuid::Uuid = self.workspace.parse().unwrap();
+        let version = uuid::Uuid::now_v7();
+        conn.execute(
+            "INSERT INTO tfstates (workspace_id, business_unit_id)
+             SELECT id, business_unit_id FROM workspaces WHERE id = $1 ON CONFLICT DO NOTHING",
+            &[&workspace],
+        )
+        .await
+        .unwrap();
+        conn.execute(
+            "INSERT INTO state_versions (id, business_unit_id, workspace_id, serial, lineage, generation, md5, sha256,
+                                         size_bytes, key)
+             SELECT $2, business_unit_id, id, $3, 'l', 1, decode(repeat('00', 16), 'hex'),
+                    decode(repeat('00', 32), 'hex'), 2, 'k'
+             FROM workspaces WHERE id = $1",
+            &[&workspace, &version, &serial],
+        )
+        .await
+        .unwrap();
+        conn.execute(
+            "UPDATE tfstates
+             SET head_version_id = v.id, head_serial = v.serial, head_lineage = v.lineage, head_key = v.key,
+                 head_size_bytes = v.size_bytes, head_md5 = v.md5, head_sha256 = v.sha256
+             FROM state_versions v WHERE tfstates.workspace_id = $1 AND v.id = $2 AND v.serial = $3",
+            &[&workspace, &version, &serial],
+        )
+        .await
+        .unwrap();
+    }
+}
+
+async fn post(plane: &TestPlane, token: &str, path: &str, body: Value) -> (StatusCode, Value) {
+    let answer = plane.call("POST", path, token, body).await;
+    (answer.0, answer.2)
+}
+
+#[tokio::test]
+async fn a_plan_run_goes_from_pending_to_planned_and_holds_nothing() {
+    let world = World::new().await;
+    let id = world.trigger("plan").await;
+    assert_eq!(world.status(&id).await, "pending");
+
+    let executor = FakeExecutor::start(&world.plane).await;
+    assert_eq!(world.status(&id).await, "running");
+    executor.pin().await;
+    assert_eq!(world.status(&id).await, "planning");
+    let summary = plumbline_core::runs::summarise(ADDS_ONE.as_bytes()).ok();
+    assert_eq!(executor.report_plan(ADDS_ONE, summary).await.0, StatusCode::NO_CONTENT);
+
+    let run = world.run(&id).await;
+    assert_eq!(run["status"], "planned");
+    assert_eq!(run["plan_summary"]["add"], 1);
+    assert_eq!(run["has_changes"], true);
+    assert!(run["completed_at"].is_string());
+    let (_, plan) = world.get(&format!("runs/{id}/plan")).await;
+    assert_eq!(plan["resource_changes"][0]["address"], "terraform_data.a");
+    let (_, steps) = world.get(&format!("runs/{id}/steps")).await;
+    assert_eq!(steps["items"].as_array().unwrap().len(), 6);
+    let (_, workspace) = world.get(&format!("workspaces/{}", world.workspace)).await;
+    assert_eq!(workspace["active_run_id"], Value::Null);
+}
+
+#[tokio::test]
+async fn an_approved_run_is_applied_and_every_step_is_audited() {
+    let world = World::new().await;
+    let (id, executor) = world.applying().await;
+    assert_eq!(world.status(&id).await, "applying");
+    assert_eq!(executor.apply_done().await.0, StatusCode::NO_CONTENT);
+    assert_eq!(world.status(&id).await, "applied");
+    assert_eq!(
+        world.audit_actions(&id).await,
+        ["run.trigger", "run.planned", "run.approve", "run.apply_begin", "run.end"]
+    );
+    let (_, verified) = world.get("audit/verify").await;
+    assert_eq!(verified["ok"], true, "{verified}");
+}
+
+#[tokio::test]
+async fn of_fifty_parallel_approvals_one_wins_and_queues_one_apply() {
+    let world = World::new().await;
+    let id = world.planned().await;
+    let path = format!("approvals/{id}/approve");
+    let answers = futures::future::join_all((0..50).map(|_| world.post(&path, json!({})))).await;
+    let won = answers.iter().filter(|(status, _)| *status == StatusCode::OK).count();
+    assert_eq!(won, 1);
+    for (status, problem) in answers.iter().filter(|(status, _)| *status != StatusCode::OK) {
+        assert_eq!(*status, StatusCode::CONFLICT, "{problem}");
+        assert_eq!(problem["from"], "applying");
+        assert_eq!(problem["to"], "applying");
+    }
+    assert_eq!(world.live_tasks("run_apply").await, 1);
+    assert_eq!(world.audit_actions(&id).await.iter().filter(|action| *action == "run.approve").count(), 1);
+}
+
+#[tokio::test]
+async fn an_approval_after_the_state_moved_is_refused_as_stale() {
+    let world = World::new().await;
+    let id = world.planned().await;
+    world.move_state(7).await;
+    let (status, problem) = world.post(&format!("approvals/{id}/approve"), json!({})).await;
+    assert_eq!(status, StatusCode::CONFLICT);
+    assert_eq!(problem["type"], "urn:plumbline:problem:stale-plan");
+    assert_eq!(world.status(&id).await, "awaiting_approval");
+}
+
+#[tokio::test]
+async fn an_apply_whose_state_moved_after_approval_ends_as_stale() {
+    let world = World::new().await;
+    let id = world.planned().await;
+    world.post(&format!("approvals/{id}/approve"), json!({})).await;
+    world.move_state(7).await;
+    let executor = FakeExecutor::start(&world.plane).await;
+    let (status, problem) = executor.begin_apply().await;
+    assert_eq!(status, StatusCode::CONFLICT);
+    assert_eq!(problem["type"], "urn:plumbline:problem:stale-plan");
+    let run = world.run(&id).await;
+    assert_eq!((run["status"].as_str(), run["status_reason"].as_str()), (Some("failed"), Some("stale_plan")));
+}
+
+#[tokio::test]
+async fn a_swapped_plan_is_refused_at_approval_and_at_apply() {
+    let world = World::new().await;
+    let id = world.planned().await;
+    let other = json!({"digest": "ab".repeat(32)});
+    let (status, problem) = world.post(&format!("approvals/{id}/approve"), other).await;
+    assert_eq!(status, StatusCode::CONFLICT);
+    assert_eq!(problem["type"], "urn:plumbline:problem:digest-mismatch");
+
+    let digest = world.run(&id).await["approval_digest"].clone();
+    let (status, _) = world.post(&format!("approvals/{id}/approve"), json!({"digest": digest})).await;
+    assert_eq!(status, StatusCode::OK);
+    let executor = FakeExecutor::start(&world.plane).await;
+    let swapped = json!({"plan_sha256": "cd".repeat(32)});
+    let (status, _) = executor.call(Method::POST, "apply/begin", swapped).await;
+    assert_eq!(status, StatusCode::CONFLICT);
+    assert_eq!(world.status(&id).await, "failed");
+}
+
+#[tokio::test]
+async fn a_plan_is_written_once_per_attempt() {
+    let world = World::new().await;
+    world.trigger("plan").await;
+    let executor = FakeExecutor::start(&world.plane).await;
+    assert_eq!(executor.upload(ArtifactKind::PlanFile, b"one").await, StatusCode::NO_CONTENT);
+    assert_eq!(executor.upload(ArtifactKind::PlanFile, b"one").await, StatusCode::NO_CONTENT);
+    assert_eq!(executor.upload(ArtifactKind::PlanFile, b"two").await, StatusCode::CONFLICT);
+    assert_eq!(executor.upload(ArtifactKind::Outputs, b"{}").await, StatusCode::CONFLICT);
+}
+
+#[tokio::test]
+async fn a_second_run_waits_with_its_position_and_starts_when_the_first_ends() {
+    let world = World::new().await;
+    let first = world.planned().await;
+    let second = world.trigger("apply").await;
+    let third = world.trigger("destroy").await;
+    assert_eq!(world.run(&second).await["waiting"]["position"], 1);
+    assert_eq!(world.run(&third).await["waiting"]["position"], 2);
+    assert!(FakeExecutor::try_start(&world.plane).await.is_none(), "a waiting run has no task");
+
+    let plan = world.trigger("plan").await;
+    assert_eq!(world.run(&plan).await["waiting"], Value::Null, "plan-only runs never wait");
+
+    let (status, _) = world.post(&format!("approvals/{first}/reject"), json!({"comment": "no"})).await;
+    assert_eq!(status, StatusCode::OK);
+    assert_eq!(world.run(&second).await["waiting"], Value::Null);
+    assert_eq!(world.run(&third).await["waiting"]["position"], 1);
+    assert_eq!(world.live_tasks("run_plan").await, 2);
+}
+
+#[tokio::test]
+async fn cancelling_stops_a_run_wherever_it_stands() {
+    let world = World::new().await;
+    let held = world.planned().await;
+    let waiting = world.trigger("apply").await;
+    let cancel = |id: String| {
+        let world = &world;
+        async move { world.post(&format!("runs/{id}/cancel"), json!({})).await }
+    };
+    assert_eq!(cancel(waiting.clone()).await.1["status"], "cancelled");
+    assert_eq!(cancel(held).await.1["status"], "cancelled");
+
+    let queued = world.trigger("apply").await;
+    assert_eq!(cancel(queued.clone()).await.1["status"], "cancelled");
+    assert_eq!(world.live_tasks("run_plan").await, 0);
+    let (status, problem) = cancel(queued).await;
+    assert_eq!(status, StatusCode::CONFLICT);
+    assert_eq!((problem["from"].as_str(), problem["to"].as_str()), (Some("cancelled"), Some("cancelled")));
+
+    let launched = world.trigger("apply").await;
+    let (_, launch) = claim_and_prepare(&world.plane).await.unwrap();
+    assert_eq!(cancel(launched).await.1["status"], "cancelled");
+    assert_eq!(trade(&world.plane, &launch.ticket, &nonce(1)).await.0, StatusCode::GONE);
+
+    let planning = world.trigger("apply").await;
+    let executor = FakeExecutor::start(&world.plane).await;
+    assert_eq!(cancel(planning).await.1["status"], "cancelled");
+    assert_eq!(executor.heartbeat().await.0, StatusCode::CONFLICT);
+}
+
+#[tokio::test]
+async fn a_begun_apply_is_asked_to_stop_and_ends_as_failed_with_the_reason() {
+    let world = World::new().await;
+    let (id, executor) = world.applying().await;
+    let (status, run) = world.post(&format!("runs/{id}/cancel"), json!({"reason": "wrong account"})).await;
+    assert_eq!((status, run["status"].as_str()), (StatusCode::OK, Some("applying")));
+    assert_eq!(run["cancel_requested"], true);
+    assert_eq!(executor.heartbeat().await.1["cancel"], "interrupt");
+    assert_eq!(executor.fail("cancelled", "interrupted").await.0, StatusCode::NO_CONTENT);
+    let run = world.run(&id).await;
+    assert_eq!((run["status"].as_str(), run["status_reason"].as_str()), (Some("failed"), Some("cancelled")));
+}
+
+#[tokio::test]
+async fn a_ticket_is_good_for_one_nonce_and_a_second_ends_the_attempt() {
+    let world = World::new().await;
+    let id = world.trigger("plan").await;
+    let executor = FakeExecutor::start(&world.plane).await;
+    let ticket = &executor.launch.ticket;
+    let (status, again) = trade(&world.plane, ticket, &nonce(1)).await;
+    assert_eq!((status, again["token"].as_str()), (StatusCode::OK, Some(executor.bundle.token.as_str())));
+
+    assert_eq!(trade(&world.plane, ticket, &nonce(2)).await.0, StatusCode::CONFLICT);
+    assert_eq!(executor.heartbeat().await.0, StatusCode::CONFLICT, "the attempt is over");
+    let conn = world.plane.db().conn().await.unwrap();
+    let alarms =
+        conn.query("SELECT 1 FROM audit_entries WHERE action = 'executor.ticket_reused'", &[]).await.unwrap();
+    assert_eq!(alarms.len(), 1);
+    assert_eq!(trade(&world.plane, "made up", &nonce(1)).await.0, StatusCode::GONE);
+    assert_eq!(world.status(&id).await, "running", "the run goes on with another attempt");
+}
+
+#[tokio::test]
+async fn an_empty_plan_is_applied_without_an_executor_only_if_asked_and_provably_empty() {
+    let world = World::new().await;
+    let body = json!({"workspace_id": world.workspace, "command": "apply",
+                      "auto_approve_if_no_changes": true, "auto_approve_skip_apply": true});
+    let (_, run) = world.post("runs", body.clone()).await;
+    FakeExecutor::start(&world.plane).await.plan(NO_CHANGES).await;
+    let id = run["id"].as_str().unwrap();
+    let done = world.run(id).await;
+    assert_eq!(
+        (done["status"].as_str(), done["status_reason"].as_str()),
+        (Some("applied"), Some("no_changes"))
+    );
+    assert_eq!(
+        world.audit_actions(id).await,
+        ["run.trigger", "run.planned", "run.auto_approve", "run.apply_skipped"]
+    );
+
+    for plan in [ADDS_ONE, r#"{"format_version":"9.0"}"#, r#""""#] {
+        let (_, run) = world.post("runs", body.clone()).await;
+        FakeExecutor::start(&world.plane).await.plan(plan).await;
+        let id = run["id"].as_str().unwrap();
+        assert_eq!(world.status(id).await, "awaiting_approval", "{plan}");
+        world.post(&format!("approvals/{id}/reject"), json!({})).await;
+    }
+}
+
+#[tokio::test]
+async fn a_transient_failure_is_tried_again_with_fresh_steps_until_attempts_are_spent() {
+    let world = World::new().await;
+    let id = world.trigger("apply").await;
+    for attempt in 1..=3 {
+        let executor = FakeExecutor::start(&world.plane).await;
+        assert_eq!(executor.bundle.attempt, attempt);
+        let (_, steps) = world.get(&format!("runs/{id}/steps")).await;
+        assert_eq!(steps["items"][0]["status"], "pending");
+        assert_eq!(steps["items"][0]["attempt"], attempt);
+        executor.step(1, json!({"status": "running"})).await;
+        assert_eq!(executor.fail("transient", "no route to host").await.0, StatusCode::NO_CONTENT);
+        world.plane.advance(Duration::from_secs(900)).await;
+    }
+    let run = world.run(&id).await;
+    assert_eq!((run["status"].as_str(), run["error"].as_str()), (Some("failed"), Some("no route to host")));
+    let (_, workspace) = world.get(&format!("workspaces/{}", world.workspace)).await;
+    assert_eq!(workspace["active_run_id"], Value::Null);
+    assert_eq!(workspace["blocked"], Value::Null, "a plan changes nothing, so nothing is blocked");
+}
+
+#[tokio::test]
+async fn an_executor_that_lost_its_lease_writes_nothing_anywhere() {
+    let world = World::new().await;
+    let id = world.trigger("plan").await;
+    let executor = FakeExecutor::start(&world.plane).await;
+    world.post(&format!("runs/{id}/cancel"), json!({})).await;
+    let begin = json!({"kind": "plan_file", "size_bytes": 1, "sha256": "ab".repeat(32)});
+    let refused = [
+        executor.heartbeat().await,
+        executor.step(1, json!({"status": "running"})).await,
+        executor.log(1, 0, b"late").await,
+        executor.call(Method::POST, "artifacts", begin).await,
+        executor.call(Method::POST, "apply/complete", json!({})).await,
+        executor.fail("permanent", "late").await,
+    ];
+    for (status, problem) in refused {
+        assert_eq!(status, StatusCode::CONFLICT, "{problem}");
+        assert_eq!(problem["type"], "urn:plumbline:problem:lease-lost", "{problem}");
+    }
+}
+
+#[tokio::test]
+async fn a_log_grows_by_offsets_and_reads_the_same_once_it_is_moved() {
+    let world = World::new().await;
+    let id = world.trigger("plan").await;
+    let executor = FakeExecutor::start(&world.plane).await;
+    let (_, answer) = executor.log(1, 0, "grün".as_bytes()).await;
+    assert_eq!(answer["next_offset"], 5);
+    assert_eq!(
+        executor.log(1, 0, "grün".as_bytes()).await.1["next_offset"],
+        5,
+        "a repeated chunk counts once"
+    );
+    let (status, gap) = executor.log(1, 9, b"x").await;
+    assert_eq!((status, gap["next_offset"].as_i64()), (StatusCode::CONFLICT, Some(5)));
+    executor.log(1, 5, b" and more").await;
+
+    let path = |offset: i64, limit: i64| format!("runs/{id}/logs?position=1&offset={offset}&limit={limit}");
+    let (_, page) = world.get(&path(0, 3)).await;
+    assert_eq!(
+        (page["text"].as_str(), page["next_offset"].as_i64()),
+        (Some("gr"), Some(2)),
+        "no half characters"
+    );
+    let (_, page) = world.get(&path(2, 100)).await;
+    assert_eq!((page["text"].as_str(), page["complete"].as_bool()), (Some("ün and more"), Some(false)));
+
+    executor.step(1, json!({"status": "succeeded"})).await;
+    executor.fail("permanent", "enough").await;
+    assert_eq!(sweeps::compact_logs(&world.plane.deps).await.unwrap(), 1);
+    assert_eq!(sweeps::compact_logs(&world.plane.deps).await.unwrap(), 0);
+    let (_, page) = world.get(&path(0, 100)).await;
+    assert_eq!((page["text"].as_str(), page["complete"].as_bool()), (Some("grün and more"), Some(true)));
+    let conn = world.plane.db().conn().await.unwrap();
+    assert!(conn.query("SELECT 1 FROM log_chunks", &[]).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn an_old_plan_cannot_be_approved_and_is_swept() {
+    let world = World::new().await;
+    let id = world.planned().await;
+    world.plane.advance(Duration::from_secs(25 * 3600)).await;
+    let token = world.plane.user(Role::Operator).await;
+    let (status, problem) =
+        post(&world.plane, &token, &format!("/api/v1/approvals/{id}/approve"), json!({})).await;
+    assert_eq!(status, StatusCode::CONFLICT, "{problem}");
+    assert_eq!(problem["type"], "urn:plumbline:problem:plan-expired");
+    let sweeps = futures::future::join_all((0..4).map(|_| sweeps::expire_plans(&world.plane.deps))).await;
+    assert_eq!(sweeps.into_iter().map(Result::unwrap).sum::<usize>(), 1);
+    let conn = world.plane.db().conn().await.unwrap();
+    let run: uuid::Uuid = id.parse().unwrap();
+    let row = conn.query_one("SELECT status, status_reason FROM runs WHERE id = $1", &[&run]).await.unwrap();
+    assert_eq!((row.get::<_, &str>(0), row.get::<_, &str>(1)), ("cancelled", "expired"));
+}
+
+#[tokio::test]
+async fn a_lost_apply_blocks_its_workspace_until_a_person_has_looked() {
+    let world = World::new().await;
+    let (id, executor) = world.applying().await;
+    let lease =
+        plumbline_core::tasks::Lease { task_id: executor.bundle.task_id, token: executor.launch.lease_token };
+    let deps = &world.plane.deps;
+    deps.db
+        .transaction(async |tx| -> anyhow::Result<()> {
+            let task = plumbline_core::tasks::service::lock_held(tx, lease).await?;
+            let lost = plumbline_core::tasks::FailedAttempt::Permanent("stopped answering".into());
+            plumbline_core::tasks::service::fail(tx, lease, &lost, 0.5, &deps.limits).await?;
+            plumbline_core::dispatch::dead_lettered(tx, deps.ids, &task, "stopped answering").await?;
+            Ok(())
+        })
+        .await
+        .unwrap();
+    let run = world.run(&id).await;
+    assert_eq!((run["status"].as_str(), run["status_reason"].as_str()), (Some("failed"), Some("lost")));
+    let (_, workspace) = world.get(&format!("workspaces/{}", world.workspace)).await;
+    assert_eq!(workspace["blocked"]["run_id"], json!(id));
+
+    let body = json!({"workspace_id": world.workspace, "command": "apply"});
+    let (status, problem) = world.post("runs", body).await;
+    assert_eq!(status, StatusCode::CONFLICT);
+    assert_eq!(problem["type"], "urn:plumbline:problem:workspace-blocked");
+    world.trigger("plan").await;
+
+    let path = format!("workspaces/{}/unblock", world.workspace);
+    assert_eq!(world.post(&path, json!({"note": "looked at it"})).await.0, StatusCode::OK);
+    world.trigger("apply").await;
+}
+
+#[tokio::test]
+async fn a_run_of_another_unit_does_not_exist() {
+    let world = World::new().await;
+    let id = world.planned().await;
+    let other = world.plane.unit("other-unit").await;
+    let stranger = world.plane.member(other, Role::Admin).await;
+    for (method, path) in [
+        (Method::GET, format!("runs/{id}")),
+        (Method::GET, format!("runs/{id}/steps")),
+        (Method::GET, format!("runs/{id}/logs?position=1")),
+        (Method::GET, format!("runs/{id}/plan")),
+        (Method::GET, format!("runs/{id}/artifacts")),
+        (Method::GET, format!("runs/{id}/artifacts/plan_text")),
+        (Method::POST, format!("runs/{id}/cancel")),
+        (Method::POST, format!("approvals/{id}/approve")),
+        (Method::POST, format!("approvals/{id}/reject")),
+    ] {
+        let body = (method == Method::POST).then(|| json!({}));
+        let answer =
+            world.plane.call(method.as_str(), &format!("/api/v1/{path}"), stranger.as_str(), body).await;
+        assert_eq!(answer.0, StatusCode::NOT_FOUND, "{path}: {}", answer.2);
+    }
+    let body = json!({"workspace_id": world.workspace, "command": "plan"});
+    assert_eq!(post(&world.plane, &stranger, "/api/v1/runs", body).await.0, StatusCode::NOT_FOUND);
+    let answer = world.plane.call("GET", "/api/v1/runs", stranger.as_str(), None).await;
+    assert_eq!(answer.2["items"], json!([]));
+}
+
+#[tokio::test]
+async fn a_viewer_reads_and_an_operator_acts() {
+    let world = World::new().await;
+    let id = world.planned().await;
+    let viewer = world.plane.user(Role::Viewer).await;
+    for (path, expected) in
+        [("", StatusCode::OK), ("/plan", StatusCode::OK), ("/logs?position=1", StatusCode::FORBIDDEN)]
+    {
+        let answer =
+            world.plane.call("GET", &format!("/api/v1/runs/{id}{path}"), viewer.as_str(), None).await;
+        assert_eq!(answer.0, expected, "{path}");
+    }
+    let body = json!({"workspace_id": world.workspace, "command": "plan"});
+    assert_eq!(post(&world.plane, &viewer, "/api/v1/runs", body).await.0, StatusCode::FORBIDDEN);
+    let operator = world.plane.user(Role::Operator).await;
+    let path = format!("/api/v1/approvals/{id}/approve");
+    assert_eq!(post(&world.plane, &viewer, &path, json!({})).await.0, StatusCode::FORBIDDEN);
+    assert_eq!(post(&world.plane, &operator, &path, json!({})).await.0, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn wrong_values_are_refused_with_the_field() {
+    let world = World::new().await;
+    let cases = [
+        (json!({"branch": "-rf"}), "branch"),
+        (json!({"branch": "a..b"}), "branch"),
+        (json!({"auto_approve_skip_apply": true}), "auto_approve_skip_apply"),
+        (json!({"variables": [{"key": "1x", "value": "v"}]}), "variables.1x"),
+        (json!({"variables": [{"key": "x", "value": "v"}, {"key": "x", "value": "w"}]}), "variables.x"),
+    ];
+    for (more, field) in cases {
+        let mut body = json!({"workspace_id": world.workspace, "command": "plan"});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let (status, problem) = world.post("runs", body).await;
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{problem}");
+        assert_eq!(problem["field"], field, "{problem}");
+    }
+    let slashes = json!({"workspace_id": world.workspace, "command": "plan", "branch": "feature/a/b"});
+    assert_eq!(world.post("runs", slashes).await.0, StatusCode::CREATED);
+}
+
+#[tokio::test]
+async fn variables_reach_the_executor_and_nobody_else() {
+    let world = World::new().await;
+    let body = json!({"workspace_id": world.workspace, "command": "plan",
+                      "variables": [{"key": "password", "value": "hunter2-hunter2", "is_secret": true}]});
+    let (_, run) = world.post("runs", body).await;
+    assert!(!run.to_string().contains("hunter2"));
+    let executor = FakeExecutor::start(&world.plane).await;
+    assert_eq!(executor.bundle.variables[0].value, "hunter2-hunter2");
+    let conn = world.plane.db().conn().await.unwrap();
+    let sealed: String = conn.query_one("SELECT variables_sealed FROM runs", &[]).await.unwrap().get(0);
+    assert!(!sealed.contains("hunter2"));
+}
+
+#[tokio::test]
+async fn the_same_idempotency_key_triggers_one_run() {
+    let world = World::new().await;
+    let body = json!({"workspace_id": world.workspace, "command": "plan"});
+    let send = || {
+        world.plane.call_with(
+            "POST",
+            "/api/v1/runs",
+            world.token.as_str(),
+            body.clone(),
+            &[("idempotency-key", "k1")],
+        )
+    };
+    let answers = futures::future::join_all((0..8).map(|_| send())).await;
+    let ids: std::collections::BTreeSet<_> = answers
+        .iter()
+        .filter(|answer| answer.0 == StatusCode::CREATED)
+        .map(|answer| answer.2["id"].to_string())
+        .collect();
+    assert_eq!(ids.len(), 1, "{:?}", answers.iter().map(|answer| answer.0).collect::<Vec<_>>());
+    assert_eq!(send().await.2["id"].to_string(), *ids.first().unwrap());
+    let (_, runs) = world.get("runs").await;
+    assert_eq!(runs["items"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_finished_plan_can_be_promoted_to_an_apply() {
+    let world = World::new().await;
+    let id = world.trigger("plan").await;
+    FakeExecutor::start(&world.plane).await.plan(ADDS_ONE).await;
+    let (status, promoted) = world.post(&format!("runs/{id}/promote"), json!({})).await;
+    assert_eq!(status, StatusCode::CREATED, "{promoted}");
+    assert_eq!(
+        (promoted["command"].as_str(), promoted["trigger_source"].as_str()),
+        (Some("apply"), Some("promotion"))
+    );
+    let waiting = promoted["id"].as_str().unwrap();
+    assert_eq!(world.post(&format!("runs/{waiting}/promote"), json!({})).await.0, StatusCode::CONFLICT);
+}
+
+#[tokio::test]
+async fn lists_are_filtered_and_paged_without_gaps() {
+    let world = World::new().await;
+    let mut triggered = Vec::new();
+    for _ in 0..5 {
+        triggered.push(world.trigger("plan").await);
+    }
+    triggered.reverse();
+    let mut seen = Vec::new();
+    let mut path = "runs?limit=2&status=pending&command=plan".to_owned();
+    loop {
+        let (_, page) = world.get(&path).await;
+        seen.extend(
+            page["items"].as_array().unwrap().iter().map(|run| run["id"].as_str().unwrap().to_owned()),
+        );
+        let Some(cursor) = page["next_cursor"].as_str() else { break };
+        path = format!("runs?limit=2&status=pending&command=plan&cursor={cursor}");
+    }
+    assert_eq!(seen, triggered);
+    assert_eq!(world.get("runs?status=applied").await.1["items"], json!([]));
+}

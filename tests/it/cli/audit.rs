@@ -1,0 +1,85 @@
+//! Audit, locks, state history and tasks.
+
+use serde_json::json;
+
+use super::server::{FakeServer, Plumb, Reply};
+
+const ID: &str = "0190f3c2-0000-7000-8000-0000000000b1";
+
+#[tokio::test]
+async fn verify_fails_when_a_chain_is_broken() {
+    let server = FakeServer::start().await;
+    let plumb = Plumb::signed_in(&server).await;
+    let whole = json!({ "ok": true, "chains": 2, "entries": 40, "broken": [] });
+    let broken = json!({ "ok": false, "chains": 2, "entries": 40,
+                         "broken": [{ "chain_id": ID, "sequence": 7, "reason": "hash" }] });
+    server.on("GET", "/audit/verify", [Reply::json(&whole), Reply::json(&broken)]);
+
+    let first = plumb.run(&["audit", "verify"]).await;
+    let second = plumb.run(&["audit", "verify"]).await;
+
+    assert_eq!((first.code, second.code), (0, 1));
+    assert_eq!(first.stdout, "The audit log is whole: 40 entries in 2 chains.\n");
+    assert!(second.stdout.contains(ID), "{second:?}");
+}
+
+#[tokio::test]
+async fn a_lock_names_its_holder_and_is_broken_only_by_force() {
+    let server = FakeServer::start().await;
+    let plumb = Plumb::signed_in(&server).await;
+    let path = format!("/workspaces/{ID}/state-lock");
+    let info = json!({ "Who": "ada@laptop", "Operation": "OperationTypeApply" });
+    server.on(
+        "GET",
+        &path,
+        [Reply::json(&json!({ "held": true, "lock_id": "l1", "generation": 3, "info": info }))],
+    );
+    server.on("DELETE", &path, [Reply::empty(204)]);
+
+    let shown = plumb.run(&["lock", "show", ID]).await;
+    let asked = plumb.run(&["lock", "release", ID]).await;
+    let forced = plumb.run(&["lock", "release", ID, "--force"]).await;
+
+    assert!(shown.stdout.contains("ada@laptop"), "{shown:?}");
+    assert_eq!((shown.code, asked.code, forced.code), (0, 2, 0), "{asked:?} {forced:?}");
+    assert_eq!(server.asked("DELETE", &path).len(), 1);
+}
+
+#[tokio::test]
+async fn a_diff_of_two_state_versions_is_by_address() {
+    let server = FakeServer::start().await;
+    let plumb = Plumb::signed_in(&server).await;
+    let diff = json!({ "from": ID, "to": ID, "added": ["a.new"], "changed": ["a.b"], "removed": ["a.old"],
+                       "outputs_changed": ["url"] });
+    server.on("GET", &format!("/state-versions/{ID}/diff"), [Reply::json(&diff)]);
+
+    let ran = plumb.run(&["state", "diff", ID, "--against", ID]).await;
+
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "+ a.new\n~ a.b\n- a.old\n~ output.url\n"));
+    assert_eq!(server.asked("GET", &format!("/state-versions/{ID}/diff"))[0].query, format!("against={ID}"));
+}
+
+#[tokio::test]
+async fn a_dead_task_shows_its_error() {
+    let server = FakeServer::start().await;
+    let plumb = Plumb::signed_in(&server).await;
+    let task = json!({ "id": ID, "kind": "run_plan", "status": "dead", "attempts": 3, "attempts_max": 3,
+                       "last_error": "no room" });
+    server.on("GET", "/tasks", [Reply::json(&json!({ "items": [task] }))]);
+
+    let ran = plumb.run(&["tasks", "list", "--status", "dead"]).await;
+
+    assert_eq!(ran.code, 0);
+    assert!(ran.stdout.contains("3/3") && ran.stdout.contains("no room"), "{ran:?}");
+    assert_eq!(server.asked("GET", "/tasks")[0].query, "status=dead");
+}
+
+#[tokio::test]
+async fn completions_need_no_server() {
+    let plumb = Plumb::new("http://127.0.0.1:9");
+    for shell in ["bash", "zsh", "fish"] {
+        let ran = plumb.run(&["completions", shell]).await;
+        assert_eq!(ran.code, 0);
+        assert!(ran.stdout.contains("awaiting") || ran.stdout.contains("approve"), "{shell}");
+    }
+}

@@ -1,0 +1,115 @@
+//! Each function's role can do its function's work and nothing else.
+
+use plumbline_core::Deps;
+use plumbline_core::access::{Actor, Ctx, Role, Scope};
+use plumbline_core::audit;
+use plumbline_core::db::{Connect, Db, PgMode};
+use plumbline_core::sessions;
+
+use crate::plane::{ADMIN_EMAIL, PASSWORD, TestPlane};
+
+/// A plane with grants, and its wiring as each role.
+async fn granted() -> TestPlane {
+    let plane = TestPlane::start().await;
+    let report = plumbline_migrate::handle(plane.db()).await.expect("migrated");
+    assert!(report.grants_applied && report.migrations_applied == 0);
+    plane
+}
+
+fn as_role(plane: &TestPlane, role: &str) -> Deps {
+    let (_, rest) = plane.database_url.split_once('@').expect("a URL with a user");
+    let url = format!("postgres://{role}@{rest}");
+    let db = Db::new(&Connect { url, pool_size: 1, mode: PgMode::Direct }).expect("a pool");
+    Deps { db, ..plane.deps.clone() }
+}
+
+async fn refused(deps: &Deps, sql: &str) -> bool {
+    let conn = deps.db.conn().await.expect("signed in");
+    let error = conn.batch(sql).await.expect_err(sql);
+    let causes = format!("{error:?}");
+    causes.contains("permission denied") || causes.contains("must be owner")
+}
+
+#[tokio::test]
+async fn every_role_signs_in_and_is_refused_what_is_not_its_own() {
+    let plane = granted().await;
+    for (role, forbidden) in [
+        (
+            "plumbline_api",
+            ["INSERT INTO log_chunks SELECT * FROM log_chunks", "UPDATE users SET is_superadmin = true"],
+        ),
+        ("plumbline_tfstate", ["SELECT password_hash FROM users", "UPDATE runs SET status = 'applied'"]),
+        ("plumbline_callback", ["SELECT email FROM users", "UPDATE memberships SET role = 'admin'"]),
+        ("plumbline_worker", ["SELECT * FROM sessions", "DELETE FROM workspaces"]),
+        ("plumbline_outbound", ["UPDATE runs SET approved_at = plumbline_now()", "SELECT * FROM executors"]),
+        (
+            "plumbline_reconciler",
+            ["SELECT password_hash FROM users", "UPDATE sessions SET revoked_at = NULL"],
+        ),
+        ("plumbline_migrate", ["SELECT * FROM users", "DELETE FROM runs"]),
+    ] {
+        let deps = as_role(&plane, role);
+        for sql in forbidden {
+            assert!(refused(&deps, sql).await, "{role}: {sql}");
+        }
+        for sql in [
+            "UPDATE audit_heads SET sequence = 0",
+            "DELETE FROM audit_entries",
+            "ALTER TABLE audit_entries DISABLE TRIGGER ALL",
+            "CREATE TABLE mine (n integer)",
+            "CREATE OR REPLACE FUNCTION plumbline_now() RETURNS timestamptz LANGUAGE sql AS 'SELECT now()'",
+        ] {
+            assert!(refused(&deps, sql).await, "{role}: {sql}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_roles_of_the_functions_are_enough_for_sign_in_and_audit() {
+    let plane = granted().await;
+    plane.admin_token().await;
+    let api = as_role(&plane, "plumbline_api");
+    let pair =
+        sessions::service::login(&api, ADMIN_EMAIL, PASSWORD, Some("192.0.2.1")).await.expect("signed in");
+    let pair = sessions::service::refresh(&api, &pair.refresh_token).await.expect("refreshed");
+    let ctx = sessions::service::authenticate(&api, &pair.access_token, None).await.expect("known");
+    assert!(audit::service::verify(&api, &ctx).await.expect("verified").ok);
+
+    let tfstate = as_role(&plane, "plumbline_tfstate");
+    sessions::service::authenticate(&tfstate, &pair.access_token, None).await.expect("known there too");
+
+    let reconciler = as_role(&plane, "plumbline_reconciler");
+    assert!(audit::service::checkpoint(&reconciler).await.expect("sealed"));
+    sessions::service::forget(&reconciler).await.expect("swept");
+    plumbline_core::idempotency::service::forget(&reconciler).await.expect("swept");
+
+    for role in plumbline_migrate::ROLES.into_iter().filter(|role| *role != "plumbline_migrate") {
+        let deps = as_role(&plane, role);
+        let entry = audit::Entry {
+            business_unit_id: None,
+            actor: Actor::System,
+            action: audit::Action::TaskReplay,
+            resource_type: "task",
+            resource_id: role.into(),
+            workspace_id: None,
+            run_id: None,
+            details: serde_json::json!({}),
+        };
+        let write = deps.db.transaction(async |tx| audit::service::record(tx, &entry).await);
+        write.await.unwrap_or_else(|error| panic!("{role}: {error:?}"));
+    }
+    let ctx = Ctx { scope: Scope::All, role: Role::Admin, ..ctx };
+    assert!(audit::service::verify(&plane.deps, &ctx).await.expect("verified").ok);
+}
+
+#[tokio::test]
+async fn migrating_again_changes_nothing_also_in_several_databases_at_once() {
+    let planes = futures::future::join_all((0..3).map(|_| TestPlane::start())).await;
+    for _ in 0..2 {
+        let reports =
+            futures::future::join_all(planes.iter().map(|plane| plumbline_migrate::handle(plane.db())));
+        for report in reports.await {
+            assert_eq!(report.expect("migrated").migrations_applied, 0);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! How fast the fair claim is, as a ratio to a plain SKIP LOCKED queue that pgbench drives on the same server.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use plumbline_core::db::testing::TestDatabase;
+use plumbline_core::db::{Db, PgMode};
+use plumbline_core::limits::Limits;
+use plumbline_core::tasks::{FinishedOutcome, TaskClass, TaskError, service};
+
+const CLIENTS: usize = 16;
+const DEPTH: usize = 100_000;
+const UNITS: usize = 20;
+const ROUND: Duration = Duration::from_secs(6);
+/// Interleaved rounds of each variant; the median counts.
+const ROUNDS: usize = 3;
+
+const SEED: &str = "
+    INSERT INTO business_units (id, slug, name)
+    SELECT md5('unit' || n)::uuid, 'unit-' || n, 'unit' FROM generate_series(1, {units}) n ON CONFLICT DO NOTHING;
+    INSERT INTO queue_units (business_unit_id, class, running_max)
+    SELECT id, 'short', 1000000 FROM business_units ON CONFLICT DO NOTHING;
+    TRUNCATE tasks, finished_tasks;
+    UPDATE queue_units SET running = 0;
+    INSERT INTO tasks (id, business_unit_id, class, kind, subject_id, attempts_max, dedupe_key)
+    SELECT gen_random_uuid(), md5('unit' || 1 + n % {units})::uuid, 'short', 'workspace_branches',
+           gen_random_uuid(), 2, n::text
+    FROM generate_series(1, {depth}) n;
+    ANALYZE tasks;";
+
+const SEED_PLAIN: &str = "
+    DROP TABLE IF EXISTS plain_tasks;
+    CREATE TABLE plain_tasks (id bigint PRIMARY KEY, status text NOT NULL DEFAULT 'queued',
+        run_after timestamptz NOT NULL DEFAULT now());
+    CREATE INDEX ON plain_tasks (run_after, id) WHERE status = 'queued';
+    INSERT INTO plain_tasks (id) SELECT n FROM generate_series(1, {depth}) n;
+    ANALYZE plain_tasks;";
+
+/// The textbook queue: no units, no caps, no fencing, no history.
+const PLAIN: &str = "\
+WITH c AS MATERIALIZED (SELECT id FROM plain_tasks WHERE status = 'queued' AND run_after <= now()
+ORDER BY run_after, id LIMIT 1 FOR UPDATE SKIP LOCKED)
+UPDATE plain_tasks p SET status = 'running' FROM c WHERE p.id = c.id RETURNING p.id \\gset
+UPDATE plain_tasks SET status = 'done' WHERE id = :id;
+";
+
+/// Tasks per second, claimed and completed; medians.
+#[derive(Clone, Copy, Debug)]
+pub struct ClaimBench {
+    /// The plain queue, one at a time.
+    pub plain: f64,
+    /// The fair claim, one at a time.
+    pub fair: f64,
+    /// The fair claim in batches of 10.
+    pub fair_batches: f64,
+}
+
+impl ClaimBench {
+    /// The fair claim over the plain one.
+    pub fn ratio(&self) -> f64 {
+        self.fair / self.plain
+    }
+
+    /// The fair claim in batches of 10 over the plain one.
+    pub fn ratio_in_batches(&self) -> f64 {
+        self.fair_batches / self.plain
+    }
+}
+
+/// Measures on a database of its own in the given cluster. Needs `pgbench` on the PATH.
+pub async fn bench_claim(cluster_url: &str) -> anyhow::Result<ClaimBench> {
+    let database = TestDatabase::create(cluster_url).await?;
+    let db = database.pool(CLIENTS, PgMode::Direct)?;
+    let mut rates = [Vec::new(), Vec::new(), Vec::new()];
+    for _ in 0..ROUNDS {
+        seed(&db, SEED_PLAIN).await?;
+        rates[0].push(plain_rate(&database.url).await?);
+        seed(&db, SEED).await?;
+        rates[1].push(fair_rate(&db, 1).await?);
+        seed(&db, SEED).await?;
+        rates[2].push(fair_rate(&db, 10).await?);
+    }
+    db.close();
+    database.drop_now().await?;
+    let [plain, fair, fair_batches] = rates.map(median);
+    Ok(ClaimBench { plain, fair, fair_batches })
+}
+
+fn median(mut rates: Vec<f64>) -> f64 {
+    rates.sort_by(f64::total_cmp);
+    rates[rates.len() / 2]
+}
+
+async fn seed(db: &Db, sql: &str) -> anyhow::Result<()> {
+    let sql = sql.replace("{units}", &UNITS.to_string()).replace("{depth}", &DEPTH.to_string());
+    Ok(db.conn().await?.batch(&sql).await?)
+}
+
+async fn plain_rate(url: &str) -> anyhow::Result<f64> {
+    let script = tempfile::NamedTempFile::new()?;
+    std::fs::write(script.path(), PLAIN)?;
+    let output = tokio::process::Command::new("pgbench")
+        .args(["-n", "-M", "prepared", "-j", "2"])
+        .args(["-c", &CLIENTS.to_string(), "-T", &ROUND.as_secs().to_string()])
+        .arg("-f")
+        .arg(script.path())
+        .arg(url)
+        .output()
+        .await
+        .context("pgbench")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let rate = text.lines().find_map(|line| line.strip_prefix("tps = ")?.split(' ').next()?.parse().ok());
+    rate.with_context(|| format!("pgbench gave no rate: {}", String::from_utf8_lossy(&output.stderr)))
+}
+
+async fn fair_rate(db: &Db, batch: i32) -> anyhow::Result<f64> {
+    let done = Arc::new(AtomicU64::new(0));
+    let began = Instant::now();
+    let clients = (0..CLIENTS).map(|_| {
+        let (db, done) = (db.clone(), Arc::clone(&done));
+        tokio::spawn(async move {
+            let limits = Limits::default();
+            while began.elapsed() < ROUND {
+                let tasks = service::claim(&db, TaskClass::Short, "bench", batch, &limits).await?;
+                let count = tasks.len() as u64;
+                db.transaction(async |tx| {
+                    for task in &tasks {
+                        service::finish(tx, task.lease, FinishedOutcome::Done, None, None).await?;
+                    }
+                    Ok::<_, TaskError>(())
+                })
+                .await?;
+                done.fetch_add(count, Ordering::Relaxed);
+            }
+            Ok::<_, TaskError>(())
+        })
+    });
+    for client in futures::future::join_all(clients).await {
+        client??;
+    }
+    Ok(done.load(Ordering::Relaxed) as f64 / began.elapsed().as_secs_f64())
+}
