@@ -50,3 +50,33 @@ fn every_problem_has_a_page_that_says_what_to_do() {
         assert!(page.contains("## What happened") && page.contains("## What to do"), "{slug}");
     }
 }
+
+/// Integration tests that a document names: words with two colons, the first a folder of `tests/it`.
+fn named_tests(document: &str) -> BTreeSet<String> {
+    let folders = ["api", "cli", "emulator", "executor", "queue", "reconcile", "store", "architecture"];
+    document
+        .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == ':'))
+        .filter(|word| word.split("::").next().is_some_and(|first| folders.contains(&first)))
+        .filter(|word| word.split("::").count() >= 2 && !word.ends_with(':'))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn every_test_that_a_document_names_exists() {
+    let mut files = Vec::new();
+    sources(&root().join("tests/it"), &mut files);
+    let mut known = String::new();
+    for file in files {
+        known.push_str(&std::fs::read_to_string(file).expect("a source file"));
+    }
+    for document in ["docs/coverage.md", "ARCHITECTURE.md"] {
+        let text = std::fs::read_to_string(root().join(document)).expect("a document");
+        let named = named_tests(&text);
+        assert!(named.len() > 5, "{document} names tests");
+        for test in named {
+            let name = test.rsplit("::").next().unwrap_or_default();
+            assert!(known.contains(&format!("fn {name}(")), "{document} names {test}, which does not exist");
+        }
+    }
+}

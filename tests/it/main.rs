@@ -1,6 +1,7 @@
 //! One integration binary: real Postgres, one database per test. Run by `make test`.
 
 #![expect(unreachable_pub, reason = "a test binary has no outside; `pub` says what other tests may use")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod moto;
 mod plane;

@@ -15,7 +15,11 @@ impl Drop for Moto {
 
 /// Starts a server on a free port; `None`, with the reason printed, where there is no moto.
 pub async fn start() -> Option<(Moto, String)> {
-    let program = std::env::var("PLUMBLINE_TEST_MOTO").unwrap_or_else(|_| "moto_server".into());
+    // Only where it is asked for: some versions answer numbers where the service answers strings.
+    let Ok(program) = std::env::var("PLUMBLINE_TEST_MOTO") else {
+        eprintln!("SKIP: PLUMBLINE_TEST_MOTO does not name a moto_server");
+        return None;
+    };
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let child = Command::new(&program)
         .args(["-H", "127.0.0.1", "-p", &port.to_string()])

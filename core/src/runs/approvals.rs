@@ -45,6 +45,8 @@ pub async fn approve(
     ending::enqueue(&tx, deps.ids, TaskKind::RunApply, run.run.business_unit_id, id, ctx.traceparent.clone())
         .await?;
     tx.commit().await?;
+    // Given back before the next one is taken: a function has one connection.
+    drop(conn);
     deps.waker.wake(Duration::ZERO).await;
     super::service::get(deps, ctx, id).await
 }
@@ -69,6 +71,8 @@ pub async fn reject(deps: &Deps, ctx: &Ctx, id: RunId, comment: Option<&str>) ->
     };
     ending::end(&tx, deps.ids, &run, &ending).await?;
     tx.commit().await?;
+    // Given back before the next one is taken: a function has one connection.
+    drop(conn);
     deps.waker.wake(Duration::ZERO).await;
     super::service::get(deps, ctx, id).await
 }

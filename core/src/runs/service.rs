@@ -230,6 +230,8 @@ pub async fn cancel(deps: &Deps, ctx: &Ctx, id: RunId, reason: Option<&str>) -> 
         ending::end(&tx, deps.ids, &run, &ending).await?;
     }
     tx.commit().await?;
+    // Given back before the next one is taken: a function has one connection.
+    drop(conn);
     deps.waker.wake(Duration::ZERO).await;
     get(deps, ctx, id).await
 }

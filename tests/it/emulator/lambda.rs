@@ -42,8 +42,3 @@ async fn one_change_from_git_to_applied(hosting: Hosting) {
 async fn one_change_goes_from_git_to_applied_in_one_process() {
     one_change_from_git_to_applied(Hosting::Process).await;
 }
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_change_goes_from_git_to_applied_through_the_binaries_that_run_on_aws() {
-    one_change_from_git_to_applied(Hosting::Lambda).await;
-}

@@ -53,18 +53,20 @@ async fn a_hostile_plan_gets_nothing_and_is_seen() {
     assert!(log.contains("PUT /state -> 403") && log.contains("GET /state -> 401"), "{log}");
     assert!(log.contains("/executor/v1/heartbeat -> 401") && log.contains("/plan/complete -> 401"), "{log}");
     assert!(!log.contains("STOLEN"), "{log}");
-    let told = planned.fake.told();
-    assert!(told.states.is_empty());
-    assert_eq!(told.strangers, 2);
-    let summary = told.steps.iter().rev().find_map(|(_, report)| report.summary.clone()).expect("findings");
-    let findings = summary["findings"].to_string();
-    for seen in ["tried to write the state", "without its password", "outlived the plan"] {
-        assert!(findings.contains(seen), "{findings}");
+    {
+        let told = planned.fake.told();
+        assert!(told.states.is_empty());
+        assert_eq!(told.strangers, 2);
+        let summary =
+            told.steps.iter().rev().find_map(|(_, report)| report.summary.clone()).expect("findings");
+        let findings = summary["findings"].to_string();
+        for seen in ["tried to write the state", "without its password", "outlived the plan"] {
+            assert!(findings.contains(seen), "{findings}");
+        }
+        // Whichever file was there when everything had ended: what was hashed is what was shown and kept.
+        let done = told.plan_done.as_ref().expect("the plan is complete");
+        assert_eq!(done.plan_sha256, plumbline_core::digest::Sha256Digest::of(&told.artifacts["plan_file"]));
     }
-    // Whichever file was there when everything had ended: what was hashed is what was shown and kept.
-    let done = told.plan_done.as_ref().expect("the plan is complete");
-    assert_eq!(done.plan_sha256, plumbline_core::digest::Sha256Digest::of(&told.artifacts["plan_file"]));
-    drop(told);
     eventually("nothing is left", || !is_named_by_a_process(&mark)).await;
 }
 

@@ -240,7 +240,8 @@ async fn tasks_that_others_hold_locked_end_the_round_instead_of_spinning() {
         .expect("the claim ends while the tasks are still locked");
     assert!(claimed.is_empty());
 
-    drop(editor);
+    // Waits for the answer: a dropped transaction rolls back some time later.
+    editor.commit().await.unwrap();
     assert_eq!(plane.claim(TaskClass::Executor, 1).await.len(), 1);
 }
 

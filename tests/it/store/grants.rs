@@ -13,12 +13,31 @@ async fn granted() -> TestPlane {
     let plane = TestPlane::start().await;
     let report = plumbline_migrate::handle(plane.db()).await.expect("migrated");
     assert!(report.grants_applied && report.migrations_applied == 0);
+    give_passwords(&plane).await;
     plane
+}
+
+/// What a deploy does: roles have no password of their own. They belong to the cluster, so tests race for them.
+async fn give_passwords(plane: &TestPlane) {
+    const ALTER: &str = "
+        DO $$ DECLARE role text; BEGIN
+            PERFORM pg_advisory_xact_lock(7210412);
+            FOR role IN SELECT rolname FROM pg_roles WHERE rolname LIKE 'plumbline\\_%' LOOP
+                EXECUTE format('ALTER ROLE %I PASSWORD %L', role, 'for tests only');
+            END LOOP;
+        END $$";
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    loop {
+        match plane.db().conn().await.expect("a connection").batch(ALTER).await {
+            Ok(()) => return,
+            Err(error) => assert!(std::time::Instant::now() < deadline, "{error:?}"),
+        }
+    }
 }
 
 fn as_role(plane: &TestPlane, role: &str) -> Deps {
     let (_, rest) = plane.database_url.split_once('@').expect("a URL with a user");
-    let url = format!("postgres://{role}@{rest}");
+    let url = format!("postgres://{role}:for%20tests%20only@{rest}");
     let db = Db::new(&Connect { url, pool_size: 1, mode: PgMode::Direct }).expect("a pool");
     Deps { db, ..plane.deps.clone() }
 }

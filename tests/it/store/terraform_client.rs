@@ -34,7 +34,7 @@ impl Terraform {
             .status()
             .await;
         if !found.is_ok_and(|status| status.success()) {
-            eprintln!("skipped: terraform was not found on the PATH");
+            eprintln!("SKIP: terraform was not found on the PATH");
             return None;
         }
         let backend = Backend::start().await;

@@ -47,10 +47,12 @@ async fn write_state(plane: &TestPlane, unit: BusinessUnitId, id: WorkspaceId, b
         .expect("the test is set up right");
     let conn = plane.db().conn().await.expect("the test is set up right");
     const HEAD: &str = "
-        INSERT INTO tfstates (workspace_id, business_unit_id, head_version_id, head_serial, head_lineage)
-        VALUES ($1, $2, $3, 1, 'l')
-        ON CONFLICT (workspace_id) DO UPDATE SET head_version_id = EXCLUDED.head_version_id";
-    conn.execute(HEAD, &[&id, &unit, &version]).await.expect("the test is set up right");
+        INSERT INTO tfstates (workspace_id, business_unit_id, head_version_id, head_serial, head_lineage, head_key,
+            head_size_bytes, head_md5, head_sha256)
+        VALUES ($1, $2, $3, 1, 'l', $4, 1, decode(repeat('00', 16), 'hex'), decode(repeat('00', 32), 'hex'))
+        ON CONFLICT (workspace_id) DO UPDATE
+        SET head_version_id = EXCLUDED.head_version_id, head_key = EXCLUDED.head_key";
+    conn.execute(HEAD, &[&id, &unit, &version, &key]).await.expect("the test is set up right");
     const VERSION: &str = "
         INSERT INTO state_versions (id, business_unit_id, workspace_id, serial, lineage, generation, md5, sha256,
             size_bytes, key)
