@@ -8,6 +8,7 @@ mod object_stores;
 mod schema;
 mod sessions;
 mod state_client;
+mod state_refusals;
 mod state_uploads;
 mod terraform_client;
 mod tfstates;
