@@ -58,7 +58,8 @@ pub struct LocalLauncher {
     run_directory: PathBuf,
     environment: Vec<(String, String)>,
     stop_grace: Duration,
-    exits: Arc<Mutex<HashMap<String, String>>>,
+    /// How each child of this process ended; `None` while it has not been collected.
+    exits: Arc<Mutex<HashMap<String, Option<String>>>>,
 }
 
 impl LocalLauncher {
@@ -78,7 +79,7 @@ impl LocalLauncher {
         self.run_directory.join(format!("{task_id}-{lease_token}"))
     }
 
-    fn exits(&self) -> MutexGuard<'_, HashMap<String, String>> {
+    fn exits(&self) -> MutexGuard<'_, HashMap<String, Option<String>>> {
         self.exits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -108,13 +109,14 @@ impl LocalLauncher {
 
     /// Remembers how it ended and removes what it left on disk, but for its log.
     fn watch(&self, mut child: tokio::process::Child, handle: String, directory: PathBuf) {
+        self.exits().insert(handle.clone(), None);
         let exits = Arc::clone(&self.exits);
         tokio::spawn(async move {
             let reason = match child.wait().await {
                 Ok(status) => status.to_string(),
                 Err(error) => format!("it cannot be awaited: {error}"),
             };
-            exits.lock().unwrap_or_else(PoisonError::into_inner).insert(handle, reason);
+            exits.lock().unwrap_or_else(PoisonError::into_inner).insert(handle, Some(reason));
             // A killed executor does not clean up; nothing in there is needed any more.
             let _ = tokio::fs::remove_dir_all(directory.join("work")).await;
         });
@@ -171,10 +173,12 @@ impl Launcher for LocalLauncher {
         let fate = |handle: &String| match Identity::parse(handle) {
             None => ExecutorFate::Unknown,
             Some(identity) if identity.is_alive() => ExecutorFate::Running,
-            Some(_) => {
-                let reason = self.exits().get(handle).cloned();
-                ExecutorFate::Stopped { reason: reason.unwrap_or_else(|| "the process is gone".into()) }
-            }
+            Some(_) => match self.exits().get(handle) {
+                // It has ended, but how is not collected yet: that takes a moment, and the reason is kept for good.
+                Some(None) => ExecutorFate::Running,
+                Some(Some(reason)) => ExecutorFate::Stopped { reason: reason.clone() },
+                None => ExecutorFate::Stopped { reason: "the process is gone".into() },
+            },
         };
         Ok(handles.iter().map(fate).collect())
     }
