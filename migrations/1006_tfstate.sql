@@ -1,6 +1,6 @@
 -- The head of a workspace's state and its lock: one row per workspace, never deleted while the workspace lives.
 CREATE TABLE tfstates (
-    workspace_id        uuid PRIMARY KEY,
+    workspace_id        uuid NOT NULL,
     business_unit_id    uuid NOT NULL,
     head_version_id     uuid,
     head_serial         bigint,
@@ -25,7 +25,9 @@ CREATE TABLE tfstates (
     last_lock_generation bigint,
     -- One shot: the next write may bring another lineage.
     accept_next_lineage boolean NOT NULL DEFAULT false,
-    CONSTRAINT tfstates_unit UNIQUE (business_unit_id, workspace_id),
+    -- The only unique index: with a second one, first uses at the same time could collide in it, and ON CONFLICT
+    -- looks at one. A workspace belongs to one unit, so this is unique per workspace, and serves look-ups by it.
+    CONSTRAINT tfstates_pkey PRIMARY KEY (workspace_id, business_unit_id),
     CONSTRAINT tfstates_workspace FOREIGN KEY (business_unit_id, workspace_id)
         REFERENCES workspaces (business_unit_id, id) ON DELETE CASCADE,
     CONSTRAINT tfstates_head CHECK (num_nonnulls(head_version_id, head_serial, head_lineage, head_key,

@@ -500,8 +500,7 @@ CREATE TABLE tfstates (
     accept_next_lineage boolean DEFAULT false NOT NULL,
     CONSTRAINT tfstates_head CHECK ((num_nonnulls(head_version_id, head_serial, head_lineage, head_key, head_size_bytes, head_md5, head_sha256) = ANY (ARRAY[0, 7]))),
     CONSTRAINT tfstates_lock CHECK (((lock_id IS NULL) = (lock_info IS NULL))),
-    CONSTRAINT tfstates_pkey PRIMARY KEY (workspace_id),
-    CONSTRAINT tfstates_unit UNIQUE (business_unit_id, workspace_id),
+    CONSTRAINT tfstates_pkey PRIMARY KEY (workspace_id, business_unit_id),
     CONSTRAINT tfstates_workspace FOREIGN KEY (business_unit_id, workspace_id) REFERENCES workspaces(business_unit_id, id) ON DELETE CASCADE
 );
 

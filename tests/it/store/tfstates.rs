@@ -108,6 +108,21 @@ async fn of_32_concurrent_locks_one_wins_and_the_others_see_its_holder() {
 }
 
 #[tokio::test]
+async fn first_locks_of_a_workspace_at_once_never_collide_in_the_database() {
+    let backend = Backend::start().await;
+    for round in 0..40 {
+        let ids: Vec<String> = (0..8).map(|number| format!("l-{round}-{number}")).collect();
+        let answers = futures::future::join_all(ids.iter().map(|id| backend.lock(id))).await;
+        let won = answers.iter().filter(|(status, ..)| *status == StatusCode::OK).count();
+        let held = answers.iter().filter(|(status, ..)| *status == StatusCode::LOCKED).count();
+        assert_eq!((won, held), (1, 7), "{:?}", answers.iter().map(|answer| answer.0).collect::<Vec<_>>());
+        // As if nobody had ever asked for this workspace's state: the next round makes the row again.
+        let conn = backend.plane.db().conn().await.unwrap();
+        conn.execute("DELETE FROM tfstates", &[]).await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn a_held_lock_is_answered_with_the_holders_info_and_nothing_else() {
     let backend = Backend::start().await;
     backend.lock("l-1").await;

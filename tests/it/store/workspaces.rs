@@ -50,7 +50,7 @@ async fn write_state(plane: &TestPlane, unit: BusinessUnitId, id: WorkspaceId, b
         INSERT INTO tfstates (workspace_id, business_unit_id, head_version_id, head_serial, head_lineage, head_key,
             head_size_bytes, head_md5, head_sha256)
         VALUES ($1, $2, $3, 1, 'l', $4, 1, decode(repeat('00', 16), 'hex'), decode(repeat('00', 32), 'hex'))
-        ON CONFLICT (workspace_id) DO UPDATE
+        ON CONFLICT (workspace_id, business_unit_id) DO UPDATE
         SET head_version_id = EXCLUDED.head_version_id, head_key = EXCLUDED.head_key";
     conn.execute(HEAD, &[&id, &unit, &version, &key]).await.expect("the test is set up right");
     const VERSION: &str = "

@@ -5,7 +5,7 @@ WITH w AS (
     WHERE id = $2 AND ($1::uuid IS NULL OR business_unit_id = $1)
 ), t AS (
     INSERT INTO tfstates AS s (workspace_id, business_unit_id) SELECT id, business_unit_id FROM w
-    ON CONFLICT (workspace_id) DO UPDATE SET generation = s.generation
+    ON CONFLICT (workspace_id, business_unit_id) DO UPDATE SET generation = s.generation
     RETURNING s.*
 )
 SELECT w.id AS workspace_id, w.business_unit_id, w.state_writes, t.generation, t.accept_next_lineage,
