@@ -19,7 +19,7 @@ pub enum PgMode {
 /// How to reach the database.
 #[derive(Clone, Debug)]
 pub struct Connect {
-    /// A libpq URL. Never logged.
+    /// A libpq URL, with `connect_timeout` in seconds if the default is too short. Never logged.
     pub url: String,
     /// Connections at most.
     pub pool_size: usize,
@@ -62,8 +62,9 @@ impl Db {
         <T::TlsConnect as tokio_postgres::tls::TlsConnect<tokio_postgres::Socket>>::Future: Send,
     {
         let mut config: Config = connect.url.parse()?;
+        let connect_timeout = config.get_connect_timeout().copied().unwrap_or(CONNECT_TIMEOUT);
         config
-            .connect_timeout(CONNECT_TIMEOUT)
+            .connect_timeout(connect_timeout)
             .keepalives(true)
             .tcp_user_timeout(Duration::from_secs(5))
             .application_name("plumbline");
@@ -72,7 +73,7 @@ impl Db {
             .max_size(connect.pool_size)
             .runtime(deadpool_postgres::Runtime::Tokio1)
             .wait_timeout(Some(WAIT_TIMEOUT))
-            .create_timeout(Some(CONNECT_TIMEOUT * 2))
+            .create_timeout(Some(connect_timeout * 2))
             .pre_recycle(Hook::async_fn(|client, metrics| {
                 Box::pin(async move {
                     if metrics.last_used() < IDLE_BEFORE_CHECK {

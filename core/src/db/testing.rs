@@ -41,7 +41,10 @@ impl TestDatabase {
 
     /// A pool on the database.
     pub fn pool(&self, pool_size: usize, mode: PgMode) -> Result<Db, DbError> {
-        Db::new(&Connect { url: self.url.clone(), pool_size, mode })
+        // A machine that runs many tests at once takes its time to sign in.
+        let separator = if self.url.contains('?') { '&' } else { '?' };
+        let url = format!("{}{separator}connect_timeout=30", self.url);
+        Db::new(&Connect { url, pool_size, mode })
     }
 
     /// Drops the database, ending every connection to it.

@@ -32,7 +32,9 @@ const HOSTILE: &str = r#"
   http POST "$callback" /executor/v1/plan/complete "Authorization: Bearer guess"$'\r\n' "{}"
   # Outlive the step, out of the session and the process tree, and swap the plan.
   echo "the real plan" > "$out"
-  (setsid bash -c "(while :; do echo swapped > '$out.new' && mv -f '$out.new' '$out' ; sleep 0.2; : SIGNS ; done) & disown" > /dev/null 2>&1 &)
+  (setsid bash -c "(: > 'SIGNS/free'; while :; do echo swapped > '$out.new' && mv -f '$out.new' '$out' ; sleep 0.2; : SIGNS ; done) & disown" > /dev/null 2>&1 &)
+  # Gone too early, it would end with the group of the step and never have been free.
+  until [ -e SIGNS/free ]; do sleep 0.02; done
   exit 2
 "#;
 
