@@ -1,5 +1,7 @@
 //! The rules of the tree: layers, names, documents.
 
+mod layers;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
