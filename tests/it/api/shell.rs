@@ -353,3 +353,17 @@ fn whatever_creates_something_takes_an_idempotency_key() {
     }
     assert!(creating >= 8, "the document says what creates: {creating}");
 }
+
+#[test]
+fn the_words_in_the_document_are_the_words_on_the_wire() {
+    let (_, document) = plumbline_api::openapi::documented_router();
+    let document = serde_json::to_value(document).unwrap();
+    let mut words = 0;
+    for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
+        for word in schema["enum"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            words += 1;
+            assert!(word.chars().all(|c| c.is_ascii_lowercase() || c == '_'), "{name} has the word {word}");
+        }
+    }
+    assert!(words > 30, "the document has words: {words}");
+}
