@@ -8,7 +8,7 @@ use std::time::Duration;
 use plumbline_core::Deps;
 use plumbline_core::adapters::{DirectoryStore, NoWaker};
 use plumbline_core::db::testing::{CLUSTER_URL_VARIABLE, TestDatabase, set_clock_offset};
-use plumbline_core::db::{Db, PgMode};
+use plumbline_core::db::{Connect, Db, PgMode};
 use plumbline_core::ids::IdSource;
 use plumbline_core::limits::Limits;
 use plumbline_core::secrets::{Domain, Keyring};
@@ -29,6 +29,9 @@ pub struct TestPlane {
     _directory: tempfile::TempDir,
     admin: tokio::sync::OnceCell<String>,
 }
+
+/// Names the port of a transaction pooler before the cluster: planes then go through it, with unnamed statements.
+pub const POOLER_PORT_VARIABLE: &str = "PLUMBLINE_TEST_POOLER_PORT";
 
 /// The cluster that `make test` started.
 pub fn cluster_url() -> String {
@@ -55,7 +58,7 @@ impl TestPlane {
         let keys = Keyring::from_root(ROOT_KEY).expect("the key is long enough");
         let blobs_key = *keys.key(Domain::Blobs).expect("derived");
         let deps = Deps {
-            db: database.pool(pool_size, mode).expect("a pool"),
+            db: pool(&database, pool_size, mode),
             blobs: Arc::new(DirectoryStore::new(directory.path(), "http://127.0.0.1:9/blobs", blobs_key)),
             waker: Arc::new(NoWaker),
             ids: IdSource,
@@ -93,7 +96,7 @@ impl TestPlane {
     /// The same plane over connections with another setting of the server, as a role's default would give.
     pub async fn with_setting(&self, name: &str, value: &str) -> Self {
         let url = format!("{}?options=-c%20{name}%3D{value}", self.database_url);
-        let connect = plumbline_core::db::Connect { url: url.clone(), pool_size: 4, mode: PgMode::Direct };
+        let connect = Connect { url: url.clone(), pool_size: 4, mode: PgMode::Direct };
         let deps = Deps { db: Db::new(&connect).expect("a pool"), ..self.deps.clone() };
         Self {
             deps,
@@ -103,4 +106,15 @@ impl TestPlane {
             admin: tokio::sync::OnceCell::new(),
         }
     }
+}
+
+/// A pool of the plane's database, through the pooler where there is one.
+fn pool(database: &TestDatabase, pool_size: usize, mode: PgMode) -> Db {
+    let Ok(port) = std::env::var(POOLER_PORT_VARIABLE) else {
+        return database.pool(pool_size, mode).expect("a pool");
+    };
+    let mut url = url::Url::parse(&database.url).expect("a URL");
+    url.set_port(Some(port.parse().expect("a port"))).expect("it has a host");
+    let connect = Connect { url: format!("{url}?connect_timeout=30"), pool_size, mode: PgMode::Pooled };
+    Db::new(&connect).expect("a pool")
 }

@@ -9,4 +9,5 @@ mod fake_launcher;
 mod fencing;
 mod leases;
 mod routes;
+mod sqs;
 mod worker;

@@ -5,6 +5,7 @@ use plumbline_core::access::{Actor, Ctx, Role, Scope};
 use plumbline_core::audit;
 use plumbline_core::db::{Connect, Db, PgMode};
 use plumbline_core::sessions;
+use plumbline_runtime::Function;
 
 use crate::plane::{ADMIN_EMAIL, PASSWORD, TestPlane};
 
@@ -102,7 +103,8 @@ async fn the_roles_of_the_functions_are_enough_for_sign_in_and_audit() {
     sessions::service::forget(&reconciler).await.expect("swept");
     plumbline_core::idempotency::service::forget(&reconciler).await.expect("swept");
 
-    for role in plumbline_migrate::ROLES.into_iter().filter(|role| *role != "plumbline_migrate") {
+    for role in Function::ALL.map(Function::role) {
+        assert!(plumbline_migrate::ROLES.contains(&role), "{role}");
         let deps = as_role(&plane, role);
         let entry = audit::Entry {
             business_unit_id: None,
