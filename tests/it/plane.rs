@@ -1,7 +1,9 @@
 //! A whole control plane for one test: its own database, object store and clock.
 
 mod http;
+pub mod roles;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +14,7 @@ use plumbline_core::db::{Connect, Db, PgMode};
 use plumbline_core::ids::IdSource;
 use plumbline_core::limits::Limits;
 use plumbline_core::secrets::{Domain, Keyring};
+use plumbline_runtime::Function;
 
 pub use http::{ADMIN_EMAIL, PASSWORD, read, slug};
 
@@ -25,6 +28,8 @@ pub struct TestPlane {
     /// The database's URL.
     pub database_url: String,
     offset: std::sync::Mutex<Duration>,
+    /// The functions' own connections; empty where they share the owner's.
+    roles: BTreeMap<Function, Db>,
     /// Holds the objects; goes with the plane.
     _directory: tempfile::TempDir,
     admin: tokio::sync::OnceCell<String>,
@@ -57,8 +62,10 @@ impl TestPlane {
         let directory = tempfile::tempdir().expect("a scratch directory");
         let keys = Keyring::from_root(ROOT_KEY).expect("the key is long enough");
         let blobs_key = *keys.key(Domain::Blobs).expect("derived");
+        let db = pool(&database, pool_size, mode);
+        let roles = roles::pools(&db, &database.url, pool_size).await;
         let deps = Deps {
-            db: pool(&database, pool_size, mode),
+            db,
             blobs: Arc::new(DirectoryStore::new(directory.path(), "http://127.0.0.1:9/blobs", blobs_key)),
             waker: Arc::new(NoWaker),
             ids: IdSource,
@@ -72,6 +79,7 @@ impl TestPlane {
             deps,
             database_url: database.url.clone(),
             offset: std::sync::Mutex::default(),
+            roles,
             _directory: directory,
             admin: tokio::sync::OnceCell::new(),
         }
@@ -102,6 +110,7 @@ impl TestPlane {
             deps,
             database_url: url,
             offset: std::sync::Mutex::default(),
+            roles: BTreeMap::new(),
             _directory: tempfile::tempdir().expect("a scratch directory"),
             admin: tokio::sync::OnceCell::new(),
         }

@@ -1,10 +1,10 @@
 //! The store and the queue behind PgBouncer in transaction mode.
 
 use std::collections::BTreeSet;
-use std::process::{Command, Stdio};
 
 use plumbline_core::db::{Connect, Db, PgMode, Query as _};
 
+use crate::again::run_again;
 use crate::pgbouncer::PgBouncer;
 use crate::plane::{POOLER_PORT_VARIABLE, cluster_url};
 
@@ -55,17 +55,6 @@ async fn transactions_of_one_client_get_different_server_connections() {
 #[tokio::test]
 async fn the_tests_of_the_store_and_the_queue_pass_through_a_transaction_pooler() {
     let Some(pooler) = start().await else { return };
-    let mut again = Command::new(std::env::current_exe().unwrap());
-    again
-        .args(THROUGH)
-        .arg("--test-threads=4")
-        .env(POOLER_PORT_VARIABLE, pooler.port.to_string())
-        // Nextest's own words for one test would hide the others.
-        .env_remove("NEXTEST_EXECUTION_MODE")
-        .stdin(Stdio::null());
-    let output = tokio::task::spawn_blocking(move || again.output().unwrap()).await.unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}\n{}", pooler.log());
-    let passed = said.matches(" ... ok").count();
-    assert!(passed >= TESTS_MIN, "{passed} tests: {said}");
+    let passed = run_again(&THROUGH, (POOLER_PORT_VARIABLE, &pooler.port.to_string())).await;
+    assert!(passed >= TESTS_MIN, "{passed} tests: {}", pooler.log());
 }
