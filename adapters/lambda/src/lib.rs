@@ -1,7 +1,7 @@
 //! Calling one function from another, and waiting for its answer.
 
-use aws_config::BehaviorVersion;
 use aws_config::retry::RetryConfig;
+use aws_config::{BehaviorVersion, ConfigLoader, SdkConfig};
 use aws_sdk_lambda::error::DisplayErrorContext;
 use aws_sdk_lambda::primitives::Blob;
 use aws_smithy_http_client::tls::{self, rustls_provider::CryptoMode};
@@ -34,19 +34,24 @@ pub struct Function {
     name: String,
 }
 
+/// The lean client: rustls with ring. Credentials, region and endpoint come from the environment unless they are set.
+pub fn config_loader() -> ConfigLoader {
+    let http = aws_smithy_http_client::Builder::new()
+        .tls_provider(tls::Provider::Rustls(CryptoMode::Ring))
+        .build_https();
+    // Whoever calls knows whether the work may be done twice.
+    aws_config::defaults(BehaviorVersion::latest()).http_client(http).retry_config(RetryConfig::disabled())
+}
+
 impl Function {
-    /// A function by its name or ARN, with credentials, region and endpoint from the environment.
+    /// A function by its name or ARN, over a configuration that [`config_loader`] made.
+    pub fn new(config: &SdkConfig, name: impl Into<String>) -> Self {
+        Self { client: aws_sdk_lambda::Client::new(config), name: name.into() }
+    }
+
+    /// A function with the configuration of this process.
     pub async fn from_environment(name: impl Into<String>) -> Self {
-        let http = aws_smithy_http_client::Builder::new()
-            .tls_provider(tls::Provider::Rustls(CryptoMode::Ring))
-            .build_https();
-        let config = aws_config::defaults(BehaviorVersion::latest())
-            .http_client(http)
-            // Whoever calls knows whether the work may be done twice.
-            .retry_config(RetryConfig::disabled())
-            .load()
-            .await;
-        Self { client: aws_sdk_lambda::Client::new(&config), name: name.into() }
+        Self::new(&config_loader().load().await, name)
     }
 
     /// Sends one event and waits for the answer, as long as the caller does not drop this.

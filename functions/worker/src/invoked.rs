@@ -17,6 +17,11 @@ const FUNCTION: &str = "PLUMBLINE_OUTBOUND_FUNCTION";
 pub struct InvokedOutbound(Function);
 
 impl InvokedOutbound {
+    /// The given function.
+    pub fn new(function: Function) -> Self {
+        Self(function)
+    }
+
     /// The function that `PLUMBLINE_OUTBOUND_FUNCTION` names.
     pub async fn from_environment() -> anyhow::Result<Self> {
         let name = std::env::var(FUNCTION)

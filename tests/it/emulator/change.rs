@@ -1,7 +1,10 @@
 //! One change from Git to applied, as a person makes it, and what must be true afterwards however it went.
 
+use std::collections::BTreeSet;
+
 use plumbline_core::db::Query as _;
 use plumbline_emulator::{Emulator, Options};
+use plumbline_runtime::Function;
 use serde_json::json;
 
 use super::program::{programs, scratch};
@@ -13,6 +16,8 @@ pub async fn one_change_from_git_to_applied(adjust: impl FnOnce(&mut Options)) {
     let mut options = Options::scratch(scratch.path().join("home"), programs());
     adjust(&mut options);
     let executors = options.directory.join("executors");
+    // A pooler closes what is idle.
+    let keeps_connections = options.pooler_port.is_none();
     let emulator = Emulator::start(options).await.expect("it starts");
     let root = scratch.path().join("git");
     std::fs::create_dir(&root).expect("created");
@@ -37,9 +42,14 @@ pub async fn one_change_from_git_to_applied(adjust: impl FnOnce(&mut Options)) {
     let diff = session.get(&format!("state-versions/{newest}/diff")).await;
     assert_eq!(diff["removed"], json!(["module.service[\"web\"].terraform_data.replica[1]"]), "{diff}");
     assert_eq!(session.get(&format!("workspaces/{workspace}/state-lock")).await["held"], json!(false));
+    let state = session.get(&format!("state/{workspace}")).await;
+    assert_eq!(state["resources"].as_array().map(Vec::is_empty), Some(false), "as terraform reads it");
     assert_eq!(session.get("audit/verify").await["ok"], json!(true));
 
     nothing_happened_twice(&emulator).await;
+    if keeps_connections {
+        functions_signed_in_as_themselves(&emulator).await;
+    }
     // A program per attempt has a directory of its own.
     let launched = std::fs::read_dir(executors).expect("there were executors").count();
     assert_eq!(launched, 4, "two plans and two applies");
@@ -66,4 +76,17 @@ async fn nothing_happened_twice(emulator: &Emulator) {
     assert_eq!(texts(ENTRIES).await, entries);
     let live: i64 = conn.query_one(LIVE, &[]).await.expect("a row").get(0);
     assert_eq!(live, 0, "tasks that are not over, and running ones that are counted");
+}
+
+/// Each function that this change needs has connections of its own role. The worker has none where nobody wakes it.
+async fn functions_signed_in_as_themselves(emulator: &Emulator) {
+    const ROLES: &str = "SELECT DISTINCT usename::text FROM pg_stat_activity WHERE usename IS NOT NULL";
+    let conn = emulator.deps.db.conn().await.expect("a connection");
+    let rows = conn.query(ROLES, &[]).await.expect("rows");
+    let signed_in: BTreeSet<String> = rows.iter().map(|row| row.get(0)).collect();
+    let needed =
+        [Function::Api, Function::Tfstate, Function::Callback, Function::Outbound, Function::Reconciler];
+    for function in needed {
+        assert!(signed_in.contains(function.role()), "{signed_in:?}");
+    }
 }
