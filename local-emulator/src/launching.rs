@@ -9,7 +9,7 @@ use tokio::time::Instant;
 const POLL: Duration = Duration::from_millis(50);
 
 /// Asks every executor to stop and waits until none runs any more, or the patience ends. Returns how many are left; they
-/// end once nobody answers them.
+/// were asked, and end at their wall-clock limit at the latest.
 pub(crate) async fn stop_all(launcher: &LocalLauncher, patience: Duration) -> usize {
     let deadline = Instant::now() + patience;
     for handle in launcher.running() {
