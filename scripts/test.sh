@@ -12,6 +12,8 @@ trap 'rm -f "$log"' EXIT
 
 # Tests start the real programs; they are built first, with the same features as the tests.
 cargo build --workspace --bins --tests
+# A failure shows in the tests that need it.
+scripts/provider.sh || true
 
 emulator=$BIN/plumbline-emulator
 status=0

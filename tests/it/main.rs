@@ -12,6 +12,7 @@ mod cli;
 mod emulator;
 mod executor;
 mod executors;
+mod provider;
 mod queue;
 mod reconcile;
 mod store;

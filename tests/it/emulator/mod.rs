@@ -4,6 +4,6 @@ mod gateway;
 mod git_server;
 mod lambda;
 mod lifecycle;
-mod program;
-mod session;
+pub mod program;
+pub mod session;
 mod with_postgres;
