@@ -42,10 +42,11 @@ need_terraform() {
     die "terraform is missing: install terraform 1.10 or newer (or OpenTofu) and put it on PATH"
 }
 
-# A tool from PyPI in a virtual environment of its own: `python_tool squawk-cli squawk` prints its path.
+# A tool from PyPI in a virtual environment of its own: `python_tool squawk-cli squawk` prints its path. The package may
+# carry extras and a version: `moto[server]>=5.2.5`.
 # Fails when there is no Python, or PyPI cannot be reached and nothing is cached.
 python_tool() {
-  local package=$1 program=$2 venv=$CACHE/python/$1
+  local package=$1 program=$2 venv=$CACHE/python/$2
   if [ ! -x "$venv/bin/$program" ]; then
     command -v python3 >/dev/null || return 1
     rm -rf "$venv"

@@ -15,6 +15,11 @@ cargo build --workspace --bins --tests
 # A failure shows in the tests that need it.
 scripts/provider.sh || true
 
+# A stand-in for AWS: what speaks to S3 and ECS is shown to it, too. Without it those tests skip and say so.
+if [ -z "${PLUMBLINE_TEST_MOTO:-}" ] && moto=$(python_tool 'moto[server]>=5.2.5' moto_server); then
+  export PLUMBLINE_TEST_MOTO=$moto
+fi
+
 emulator=$BIN/plumbline-emulator
 status=0
 if cargo nextest --version >/dev/null 2>&1; then

@@ -173,6 +173,7 @@ async fn run_emulator(up: Up) -> anyhow::Result<u8> {
         port: up.port,
         store_port: up.store_port,
         postgres_port: up.pg_port,
+        pooler_port: None,
         fsync: up.fsync == Switch::On,
         gateway: up.gateway,
         sweep_interval: Duration::from_secs(up.sweep_seconds.max(1)),

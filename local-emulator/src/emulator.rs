@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use async_trait::async_trait;
 use plumbline_core::Deps;
 use plumbline_core::adapters::{InProcessWaker, LocalLauncher};
-use plumbline_core::db::{Connect, Db, PgMode, Query as _, migrate};
+use plumbline_core::db::{Connect, Db, PgMode, Query as _};
 use plumbline_core::ids::IdSource;
 use plumbline_core::ports::Waker as _;
 use plumbline_core::secrets::Keyring;
@@ -18,20 +17,22 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::functions::{self, Functions};
+use crate::functions::{self, Functions, InProcess};
 use crate::home::{Facts, Home};
 use crate::hosted::Hosted;
-use crate::launching::StoppingLauncher;
+use crate::launching::stop_all;
 use crate::object_store::{self, Access};
 use crate::options::{Hosting, Options};
 use crate::postgres::{Cluster, Settings};
-use crate::timers::{self, RepeatingWaker, Work};
+use crate::roles::{Address, Roles};
+use crate::timers::{self, Work};
 use crate::{gateway, ports};
 
 const DATABASE: &str = "plumbline";
 const ADMIN_EMAIL: &str = "admin@localhost";
-const POOL_SIZE: usize = 16;
-/// Connections for the pool, for functions in processes of their own, and for a person with psql.
+/// Connections of this process's own wiring; the functions have others.
+const POOL_SIZE: usize = 4;
+/// Connections for the functions, here or in processes of their own, and for a person with psql.
 const CONNECTIONS_MAX: u32 = 100;
 /// A stop takes ten seconds at most: executors, then open requests, then Postgres.
 const EXECUTORS_PATIENCE: Duration = Duration::from_secs(4);
@@ -44,7 +45,7 @@ pub struct Emulator {
     pub facts: Facts,
     /// The admin's password, if this start made the admin.
     pub new_password: Option<String>,
-    /// The wiring of the functions in this process.
+    /// A wiring with the rights of every function, and of the database's owner.
     pub deps: Deps,
     home: Home,
     cluster: Cluster,
@@ -55,7 +56,7 @@ pub struct Emulator {
 struct Running {
     stop: CancellationToken,
     tracker: TaskTracker,
-    launcher: Arc<StoppingLauncher<LocalLauncher>>,
+    launcher: LocalLauncher,
     hosted: Option<Hosted>,
 }
 
@@ -137,9 +138,9 @@ impl Emulator {
 
 impl Running {
     async fn stop(self) {
-        let left = self.launcher.stop_all(EXECUTORS_PATIENCE).await;
+        let left = stop_all(&self.launcher, EXECUTORS_PATIENCE).await;
         if left > 0 {
-            tracing::warn!(executors = left, "executors did not stop in time; they end with this process");
+            tracing::warn!(executors = left, "executors did not stop in time");
         }
         self.stop.cancel();
         self.tracker.close();
@@ -172,7 +173,7 @@ async fn assemble(
     sockets: Sockets,
     secrets: &Secrets,
 ) -> anyhow::Result<(Facts, Option<String>, Deps, Running)> {
-    ensure_database(cluster).await?;
+    let roles = ensure_database(cluster, options.pooler_port).await?;
     let (stop, tracker) = (CancellationToken::new(), TaskTracker::new());
     let url = format!("http://127.0.0.1:{}", sockets.gateway.local_addr()?.port());
     let access = Access {
@@ -186,7 +187,7 @@ async fn assemble(
     let deps = Deps {
         db: Db::new(&Connect { url: cluster.url(DATABASE), pool_size: POOL_SIZE, mode: PgMode::Direct })?,
         blobs: functions::blobs(&access),
-        waker: Arc::new(RepeatingWaker { inner: waker.clone(), wakes: options.wakes }),
+        waker: Arc::new(waker.clone()),
         ids: IdSource,
         keys: Arc::new(Keyring::from_root(&secrets.root_key)?),
         limits: Arc::new(options.limits.clone()),
@@ -199,20 +200,18 @@ async fn assemble(
     let launcher = functions::launcher(options, &home.private_directory("executors")?)?;
     let hosted = match options.hosting {
         Hosting::Process => None,
-        Hosting::Lambda => {
-            Some(Hosted::start(options, home, &cluster.url(DATABASE), &access, &deps, waker.clone()).await?)
-        }
+        Hosting::Lambda => Some(Hosted::start(options, home, &roles, &access, &deps, waker.clone()).await?),
     };
     let (routes, work): (Functions, Arc<dyn Work>) = match &hosted {
         Some(hosted) => (hosted.functions(), hosted.work()),
         None => (
-            Functions::in_process(&deps),
-            Arc::new(InProcess { deps: deps.clone(), launcher: Arc::clone(&launcher) }),
+            Functions::in_process(&deps, &roles)?,
+            Arc::new(InProcess::new(&deps, &roles, launcher.clone())?),
         ),
     };
     let router = gateway::guard(routes.into_router(), options.gateway);
     tracker.spawn(serve(sockets.gateway, router, stop.clone()));
-    tracker.spawn(timers::run_worker(Arc::clone(&work), waker.clone(), stop.clone()));
+    tracker.spawn(timers::run_worker(Arc::clone(&work), waker.clone(), options.wakes, stop.clone()));
     tracker.spawn(timers::run_sweeps(work, options.sweep_interval, stop.clone()));
     // What an earlier process left queued is due at once.
     waker.wake(Duration::ZERO).await;
@@ -227,7 +226,7 @@ async fn assemble(
     Ok((facts, new_password, deps, Running { stop, tracker, launcher, hosted }))
 }
 
-async fn ensure_database(cluster: &Cluster) -> anyhow::Result<()> {
+async fn ensure_database(cluster: &Cluster, pooler_port: Option<u16>) -> anyhow::Result<Roles> {
     let connect = |database| Connect { url: cluster.url(database), pool_size: 1, mode: PgMode::Direct };
     let server = Db::new(&connect("postgres"))?;
     let conn = server.conn().await.context("cannot connect to Postgres")?;
@@ -236,10 +235,14 @@ async fn ensure_database(cluster: &Cluster) -> anyhow::Result<()> {
     }
     drop(conn);
     server.close();
-    let database = Db::new(&connect(DATABASE))?;
-    migrate(&mut database.conn().await?).await.context("the migrations failed")?;
-    database.close();
-    Ok(())
+    let address = match pooler_port {
+        None => Address { port: cluster.port, database: DATABASE, mode: PgMode::Direct },
+        Some(port) => Address { port, database: DATABASE, mode: PgMode::Pooled },
+    };
+    let owner = Db::new(&connect(DATABASE))?;
+    let roles = Roles::prepare(&owner, address).await?;
+    owner.close();
+    Ok(roles)
 }
 
 /// The password, if the admin is new.
@@ -257,23 +260,5 @@ async fn serve(listener: TcpListener, router: axum::Router, stop: CancellationTo
         axum::serve(listener, service).with_graceful_shutdown(async move { stop.cancelled().await }).await;
     if let Err(error) = served {
         tracing::error!(error = %error, "the gateway ended");
-    }
-}
-
-/// The worker and the reconciler in this process.
-struct InProcess {
-    deps: Deps,
-    launcher: Arc<StoppingLauncher<LocalLauncher>>,
-}
-
-#[async_trait]
-impl Work for InProcess {
-    async fn work(&self) -> anyhow::Result<()> {
-        functions::work(&self.deps, &*self.launcher).await
-    }
-
-    async fn sweep(&self) -> anyhow::Result<()> {
-        functions::sweep(&self.deps, &*self.launcher).await;
-        Ok(())
     }
 }

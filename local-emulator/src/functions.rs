@@ -6,18 +6,24 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use async_trait::async_trait;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use plumbline_core::Deps;
 use plumbline_core::adapters::LocalLauncher;
-use plumbline_core::ports::{BlobStore, Launcher};
-use plumbline_worker::InProcessOutbound;
+use plumbline_core::ports::BlobStore;
+use plumbline_core::tasks::{ClaimedTask, FailedAttempt};
+use plumbline_outbound::{TaskAnswer, TaskReference};
+use plumbline_runtime::Function;
+use plumbline_worker::Outbound;
+use serde_json::Value;
 use tower::ServiceExt as _;
 
-use crate::launching::StoppingLauncher;
 use crate::object_store::{Access, BUCKET, REGION};
 use crate::options::Options;
+use crate::roles::Roles;
+use crate::timers::Work;
 
 /// The functions that answer requests.
 #[derive(Clone, Debug)]
@@ -29,12 +35,12 @@ pub(crate) struct Functions {
 
 impl Functions {
     /// All of them in this process.
-    pub(crate) fn in_process(deps: &Deps) -> Self {
-        Self {
-            api: plumbline_api::router(deps.clone()),
-            tfstate: plumbline_tfstate::router(deps.clone()),
-            callback: plumbline_callback::router(deps.clone()),
-        }
+    pub(crate) fn in_process(deps: &Deps, roles: &Roles) -> anyhow::Result<Self> {
+        Ok(Self {
+            api: plumbline_api::router(roles.deps(deps, Function::Api)?),
+            tfstate: plumbline_tfstate::router(roles.deps(deps, Function::Tfstate)?),
+            callback: plumbline_callback::router(roles.deps(deps, Function::Callback)?),
+        })
     }
 
     /// One router over all.
@@ -61,32 +67,65 @@ async fn dispatch(State(functions): State<Functions>, request: Request) -> Respo
     }
 }
 
-/// One claim routine, as a wake-up causes it.
-pub(crate) async fn work(deps: &Deps, launcher: &dyn Launcher) -> anyhow::Result<()> {
-    plumbline_worker::handle(deps, launcher, &InProcessOutbound).await.context("the worker failed")?;
-    Ok(())
+/// The worker, the reconciler and the function that they hand short tasks to, in this process.
+pub(crate) struct InProcess {
+    worker: Deps,
+    reconciler: Deps,
+    outbound: OwnOutbound,
+    launcher: LocalLauncher,
 }
 
-/// One tick of the sweeps.
-pub(crate) async fn sweep(deps: &Deps, launcher: &dyn Launcher) {
-    // The reconciler logs what fails in it; the next tick tries again.
-    let done = plumbline_reconciler::handle(deps, launcher, &InProcessOutbound).await;
-    tracing::debug!(?done, "swept");
+impl InProcess {
+    pub(crate) fn new(deps: &Deps, roles: &Roles, launcher: LocalLauncher) -> anyhow::Result<Self> {
+        Ok(Self {
+            worker: roles.deps(deps, Function::Worker)?,
+            reconciler: roles.deps(deps, Function::Reconciler)?,
+            outbound: OwnOutbound(roles.deps(deps, Function::Outbound)?),
+            launcher,
+        })
+    }
+}
+
+#[async_trait]
+impl Work for InProcess {
+    async fn work(&self) -> anyhow::Result<()> {
+        let worked = plumbline_worker::handle(&self.worker, &self.launcher, &self.outbound).await;
+        worked.map(drop).context("the worker failed")
+    }
+
+    async fn sweep(&self) -> anyhow::Result<()> {
+        // The reconciler logs what fails in it; the next tick tries again.
+        let done = plumbline_reconciler::handle(&self.reconciler, &self.launcher, &self.outbound).await;
+        tracing::debug!(?done, "swept");
+        Ok(())
+    }
+}
+
+/// The `outbound` function in this process, with its own role: called as by an invocation.
+struct OwnOutbound(Deps);
+
+#[async_trait]
+impl Outbound for OwnOutbound {
+    async fn handle(&self, _deps: &Deps, task: &ClaimedTask) -> Result<Value, FailedAttempt> {
+        let reference = TaskReference { task_id: task.lease.task_id, lease_token: task.lease.token };
+        match plumbline_outbound::invoke(&self.0, reference).await {
+            Ok(TaskAnswer::Done(result)) => Ok(result),
+            Ok(TaskAnswer::Retry(why)) => Err(FailedAttempt::Retry(why)),
+            Ok(TaskAnswer::Permanent(why)) => Err(FailedAttempt::Permanent(why)),
+            Err(error) => Err(FailedAttempt::Retry(error.to_string())),
+        }
+    }
 }
 
 /// The launcher of executors on this machine. Their files lie below `directory`.
-pub(crate) fn launcher(
-    options: &Options,
-    directory: &Path,
-) -> anyhow::Result<Arc<StoppingLauncher<LocalLauncher>>> {
+pub(crate) fn launcher(options: &Options, directory: &Path) -> anyhow::Result<LocalLauncher> {
     let program = options.programs.join("executor-task");
     anyhow::ensure!(
         program.is_file(),
         "the program executor-task is missing: {} does not exist; build it with `cargo build --workspace --bins`",
         program.display()
     );
-    let launcher = LocalLauncher::new(program, directory.to_owned(), executor_environment(options));
-    Ok(Arc::new(StoppingLauncher::new(launcher)))
+    Ok(LocalLauncher::new(program, directory.to_owned(), executor_environment(options)))
 }
 
 /// What executors find in their environment, beside what the launcher itself sets.

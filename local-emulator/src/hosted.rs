@@ -1,17 +1,15 @@
 //! The functions as programs behind Lambda's runtime API, with the variables that they get on AWS.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::ensure;
 use async_trait::async_trait;
-use axum::Router;
-use axum::extract::State;
-use axum::response::IntoResponse as _;
 use plumbline_core::Deps;
 use plumbline_core::adapters::InProcessWaker;
-use plumbline_core::ports::Waker as _;
-use plumbline_core::secrets::Domain;
+use plumbline_core::db::PgMode;
+use plumbline_runtime::Function;
 use serde_json::json;
 use tokio::task::JoinHandle;
 
@@ -19,89 +17,111 @@ use crate::functions::{Functions, executor_environment};
 use crate::home::{Home, random_word};
 use crate::lambda_host::{FunctionHost, front};
 use crate::object_store::{Access, BUCKET, REGION};
-use crate::options::{Options, Wakes};
-use crate::ports;
+use crate::options::Options;
+use crate::roles::Roles;
 use crate::timers::Work;
+use crate::{platform, ports};
 
 /// How long a function that answers requests may take; the gateway gives up at the same time.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 const WORK_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Every function's processes, and the queue that wakes the worker.
+/// Every function's processes, and what they ask of AWS.
 pub(crate) struct Hosted {
-    api: FunctionHost,
-    tfstate: FunctionHost,
-    callback: FunctionHost,
-    worker: FunctionHost,
-    reconciler: FunctionHost,
-    queue: JoinHandle<()>,
+    hosts: BTreeMap<Function, FunctionHost>,
+    platform: JoinHandle<()>,
 }
 
 impl Hosted {
     pub(crate) async fn start(
         options: &Options,
         home: &Home,
-        database_url: &str,
+        roles: &Roles,
         access: &Access,
         deps: &Deps,
         waker: InProcessWaker,
     ) -> anyhow::Result<Self> {
-        let (queue_url, queue) = serve_queue(waker, options.wakes).await?;
-        let mut variables = deps.keys.export(&Domain::ALL);
-        variables.extend(executor_environment(options));
-        let own = [
-            ("DATABASE_URL", database_url.to_owned()),
-            ("PLUMBLINE_PUBLIC_URL", deps.public_url.to_string()),
-            ("PLUMBLINE_BLOBS", format!("s3://{BUCKET}")),
-            ("PLUMBLINE_WAKER", format!("sqs:{queue_url}/wake")),
-            ("PLUMBLINE_ALLOW_PRIVATE_ADDRESSES", "true".to_owned()),
-            ("PLUMBLINE_LAUNCHER", "local".to_owned()),
-            ("PLUMBLINE_EXECUTOR_PROGRAM", options.programs.join("executor-task").display().to_string()),
-            ("PLUMBLINE_EXECUTOR_DIRECTORY", home.path("executors").display().to_string()),
-            ("AWS_ENDPOINT_URL_S3", access.url.clone()),
-            ("AWS_ENDPOINT_URL_SQS", queue_url),
-            ("AWS_ACCESS_KEY_ID", access.key_id.clone()),
-            ("AWS_SECRET_ACCESS_KEY", access.secret.clone()),
-            ("AWS_REGION", REGION.to_owned()),
-            // Nobody answers at the metadata address here.
-            ("AWS_EC2_METADATA_DISABLED", "true".to_owned()),
-            ("PLUMBLINE_LIMIT_BCRYPT_COST", options.limits.bcrypt_cost.to_string()),
-            ("PLUMBLINE_LOG", std::env::var("PLUMBLINE_LOG").unwrap_or_else(|_| "info".into())),
-        ];
-        variables.extend(own.map(|(name, value)| (name.to_owned(), value)));
-        let host = |name: &'static str, program: &str, timeout: Duration| -> anyhow::Result<FunctionHost> {
-            let program = options.programs.join(program);
+        let listener = ports::listen(0, "platform").await?;
+        let platform_url = format!("http://127.0.0.1:{}", listener.local_addr()?.port());
+        let shared = shared_variables(options, home, access, deps, &platform_url);
+        let mut hosts = BTreeMap::new();
+        for function in Function::ALL {
+            let name = function.as_str();
+            let program = options.programs.join(["plumbline-", name].concat());
             ensure!(program.is_file(), "the function's program {} does not exist", program.display());
-            Ok(FunctionHost::new(name, program, variables.clone(), timeout))
-        };
-        Ok(Self {
-            api: host("api", "plumbline-api", ANSWER_TIMEOUT)?,
-            tfstate: host("tfstate", "plumbline-tfstate", ANSWER_TIMEOUT)?,
-            callback: host("callback", "plumbline-callback", ANSWER_TIMEOUT)?,
-            worker: host("worker", "plumbline-worker", WORK_TIMEOUT)?,
-            reconciler: host("reconciler", "plumbline-reconciler", WORK_TIMEOUT)?,
-            queue,
-        })
+            let mut variables = deps.keys.only(function.key_domains()).export();
+            variables.push(("DATABASE_URL".to_owned(), roles.url(function)));
+            let mode = if roles.mode() == PgMode::Pooled { "pooled" } else { "direct" };
+            variables.push(("PG_MODE".to_owned(), mode.to_owned()));
+            variables.extend(shared.iter().cloned());
+            hosts.insert(function, FunctionHost::new(name, program, variables, timeout(function)));
+        }
+        let platform = platform::serve(listener, waker, hosts[&Function::Outbound].clone());
+        Ok(Self { hosts, platform })
     }
 
     pub(crate) fn functions(&self) -> Functions {
+        let front = |function| front(self.hosts[&function].clone());
         Functions {
-            api: front(self.api.clone()),
-            tfstate: front(self.tfstate.clone()),
-            callback: front(self.callback.clone()),
+            api: front(Function::Api),
+            tfstate: front(Function::Tfstate),
+            callback: front(Function::Callback),
         }
     }
 
     pub(crate) fn work(&self) -> Arc<dyn Work> {
-        Arc::new(Invoked { worker: self.worker.clone(), reconciler: self.reconciler.clone() })
+        Arc::new(Invoked {
+            worker: self.hosts[&Function::Worker].clone(),
+            reconciler: self.hosts[&Function::Reconciler].clone(),
+        })
     }
 
     pub(crate) async fn stop(self) {
-        self.queue.abort();
-        for function in [self.worker, self.reconciler, self.api, self.tfstate, self.callback] {
+        self.platform.abort();
+        for function in self.hosts.values() {
             function.stop().await;
         }
     }
+}
+
+fn timeout(function: Function) -> Duration {
+    match function {
+        Function::Api | Function::Tfstate | Function::Callback => ANSWER_TIMEOUT,
+        Function::Worker | Function::Outbound | Function::Reconciler => WORK_TIMEOUT,
+    }
+}
+
+/// What every function gets. Keys and the database's address are not among it.
+fn shared_variables(
+    options: &Options,
+    home: &Home,
+    access: &Access,
+    deps: &Deps,
+    platform_url: &str,
+) -> Vec<(String, String)> {
+    let own = [
+        ("PLUMBLINE_PUBLIC_URL", deps.public_url.to_string()),
+        ("PLUMBLINE_BLOBS", format!("s3://{BUCKET}")),
+        ("PLUMBLINE_WAKER", format!("sqs:{platform_url}/wake")),
+        ("PLUMBLINE_OUTBOUND_FUNCTION", Function::Outbound.as_str().to_owned()),
+        ("PLUMBLINE_ALLOW_PRIVATE_ADDRESSES", "true".to_owned()),
+        ("PLUMBLINE_LAUNCHER", "local".to_owned()),
+        ("PLUMBLINE_EXECUTOR_PROGRAM", options.programs.join("executor-task").display().to_string()),
+        ("PLUMBLINE_EXECUTOR_DIRECTORY", home.path("executors").display().to_string()),
+        ("AWS_ENDPOINT_URL_S3", access.url.clone()),
+        ("AWS_ENDPOINT_URL_SQS", platform_url.to_owned()),
+        ("AWS_ENDPOINT_URL_LAMBDA", platform_url.to_owned()),
+        ("AWS_ACCESS_KEY_ID", access.key_id.clone()),
+        ("AWS_SECRET_ACCESS_KEY", access.secret.clone()),
+        ("AWS_REGION", REGION.to_owned()),
+        // Nobody answers at the metadata address here.
+        ("AWS_EC2_METADATA_DISABLED", "true".to_owned()),
+        ("PLUMBLINE_LIMIT_BCRYPT_COST", options.limits.bcrypt_cost.to_string()),
+        ("PLUMBLINE_LOG", std::env::var("PLUMBLINE_LOG").unwrap_or_else(|_| "info".into())),
+    ];
+    let mut variables = executor_environment(options);
+    variables.extend(own.map(|(name, value)| (name.to_owned(), value)));
+    variables
 }
 
 /// The worker and the reconciler as programs.
@@ -116,7 +136,7 @@ impl Work for Invoked {
         let record = json!({
             "messageId": random_word(),
             "receiptHandle": random_word(),
-            "body": "{}",
+            "body": "wake",
             "attributes": {},
             "messageAttributes": {},
             "eventSource": "aws:sqs",
@@ -143,29 +163,4 @@ impl Work for Invoked {
         self.reconciler.invoke(serde_json::to_vec(&event)?).await?;
         Ok(())
     }
-}
-
-/// The one call of SQS that functions make: a message is a wake-up, whatever it says.
-async fn serve_queue(waker: InProcessWaker, wakes: Wakes) -> anyhow::Result<(String, JoinHandle<()>)> {
-    let listener = ports::listen(0, "queue").await?;
-    let url = format!("http://127.0.0.1:{}", listener.local_addr()?.port());
-    let router = Router::new().fallback(receive).with_state((waker, wakes));
-    let server = tokio::spawn(async move {
-        if let Err(error) = axum::serve(listener, router).await {
-            tracing::error!(error = %error, "the queue ended");
-        }
-    });
-    Ok((url, server))
-}
-
-async fn receive(
-    State((waker, wakes)): State<(InProcessWaker, Wakes)>,
-    axum::Json(message): axum::Json<serde_json::Value>,
-) -> axum::response::Response {
-    let delay = message.get("DelaySeconds").and_then(serde_json::Value::as_u64).unwrap_or(0);
-    if wakes != Wakes::Never {
-        waker.wake(Duration::from_secs(delay)).await;
-    }
-    let answer = json!({ "MessageId": random_word(), "MD5OfMessageBody": "" });
-    ([("content-type", "application/x-amz-json-1.0")], answer.to_string()).into_response()
 }

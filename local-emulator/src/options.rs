@@ -22,7 +22,7 @@ pub enum Wakes {
     Once,
     /// Each is lost: only the sweep finds work.
     Never,
-    /// Each is sent three times.
+    /// Each arrives three times, at the same time.
     Thrice,
 }
 
@@ -48,6 +48,8 @@ pub struct Options {
     pub store_port: u16,
     /// Port of Postgres.
     pub postgres_port: u16,
+    /// Port of a transaction pooler before it, through which the functions go; somebody else runs it.
+    pub pooler_port: Option<u16>,
     /// Off only for scratch directories.
     pub fsync: bool,
     /// What the gateway refuses.
@@ -78,6 +80,7 @@ impl Options {
             port: 0,
             store_port: 0,
             postgres_port: 0,
+            pooler_port: None,
             fsync: false,
             gateway: GatewayMode::Aws,
             sweep_interval: Duration::from_secs(2),

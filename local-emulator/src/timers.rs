@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures::future::join_all;
 use plumbline_core::adapters::InProcessWaker;
-use plumbline_core::ports::Waker;
 use tokio_util::sync::CancellationToken;
 
 use crate::options::Wakes;
@@ -19,36 +19,27 @@ pub(crate) trait Work: Send + Sync {
     async fn sweep(&self) -> anyhow::Result<()>;
 }
 
-/// A waker that loses or repeats what goes through it: nothing may depend on how often a wake-up arrives.
-#[derive(Debug)]
-pub(crate) struct RepeatingWaker {
-    pub(crate) inner: InProcessWaker,
-    pub(crate) wakes: Wakes,
-}
-
-#[async_trait]
-impl Waker for RepeatingWaker {
-    async fn wake(&self, delay: Duration) {
-        let times = match self.wakes {
-            Wakes::Never => 0,
-            Wakes::Once => 1,
-            Wakes::Thrice => 3,
-        };
-        for _ in 0..times {
-            self.inner.wake(delay).await;
-        }
-    }
-}
-
-/// Runs the worker at each wake-up until `stop`.
-pub(crate) async fn run_worker(work: Arc<dyn Work>, waker: InProcessWaker, stop: CancellationToken) {
+/// Runs the worker at each wake-up until `stop`: nothing may depend on how often one arrives.
+pub(crate) async fn run_worker(
+    work: Arc<dyn Work>,
+    waker: InProcessWaker,
+    wakes: Wakes,
+    stop: CancellationToken,
+) {
+    let times = match wakes {
+        Wakes::Never => return,
+        Wakes::Once => 1,
+        Wakes::Thrice => 3,
+    };
     loop {
         tokio::select! {
             () = waker.woken() => {}
             () = stop.cancelled() => return,
         }
         tokio::select! {
-            outcome = work.work() => report("worker", outcome),
+            outcomes = join_all((0..times).map(|_| work.work())) => {
+                outcomes.into_iter().for_each(|outcome| report("worker", outcome));
+            }
             // Dropping a claim routine is what a crash does to it: the sweep repairs it.
             () = stop.cancelled() => return,
         }

@@ -12,6 +12,7 @@ use plumbline_core::protocol::{
     ArtifactKind, Bundle, PlanDone, TradeRequest, UploadAnswer, UploadBegin, VERSION,
 };
 use plumbline_core::tasks::{ClaimedTask, TaskClass};
+use plumbline_runtime::Function;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
@@ -35,7 +36,7 @@ pub struct FakeExecutor<'p> {
 
 /// Claims one executor task and launches nothing for it: the ticket is in the test's hands.
 pub async fn claim_and_prepare(plane: &TestPlane) -> Option<(ClaimedTask, LaunchRequest)> {
-    let deps = &plane.deps;
+    let deps = &plane.as_function(Function::Worker);
     let limits = Limits { launches_per_second: 1000.0, ..(*deps.limits).clone() };
     let mut claimed =
         plumbline_core::tasks::service::claim(&deps.db, TaskClass::Executor, "test", 1, &limits)
@@ -67,7 +68,8 @@ async fn send(
         request = request.header("authorization", format!("Bearer {token}"));
     }
     let request = request.body(Body::from(body)).unwrap();
-    let response = plumbline_callback::router(plane.deps.clone()).oneshot(request).await.unwrap();
+    let response =
+        plumbline_callback::router(plane.as_function(Function::Callback)).oneshot(request).await.unwrap();
     let status = response.status();
     let bytes = response.into_body().collect().await.unwrap().to_bytes();
     assert!(!status.is_server_error(), "{path}: {status} {}", String::from_utf8_lossy(&bytes));

@@ -3,7 +3,9 @@
 #![expect(unreachable_pub, reason = "a test binary has no outside; `pub` says what other tests may use")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod again;
 mod moto;
+mod pgbouncer;
 mod plane;
 
 mod api;

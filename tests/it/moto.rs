@@ -15,7 +15,7 @@ impl Drop for Moto {
 
 /// Starts a server on a free port; `None`, with the reason printed, where there is no moto.
 pub async fn start() -> Option<(Moto, String)> {
-    // Only where it is asked for: some versions answer numbers where the service answers strings.
+    // Only where it is named: versions before 5.2.5 answer numbers where the service answers strings.
     let Ok(program) = std::env::var("PLUMBLINE_TEST_MOTO") else {
         eprintln!("SKIP: PLUMBLINE_TEST_MOTO does not name a moto_server");
         return None;
@@ -27,7 +27,7 @@ pub async fn start() -> Option<(Moto, String)> {
         .stderr(Stdio::null())
         .spawn();
     let Ok(child) = child else {
-        eprintln!("skipped: {program} (PyPI: moto[server]) was not found");
+        eprintln!("SKIP: {program} (PyPI: moto[server]) was not found");
         return None;
     };
     let moto = Moto(child);

@@ -1,17 +1,20 @@
 //! A whole control plane for one test: its own database, object store and clock.
 
 mod http;
+pub mod roles;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use plumbline_core::Deps;
 use plumbline_core::adapters::{DirectoryStore, NoWaker};
 use plumbline_core::db::testing::{CLUSTER_URL_VARIABLE, TestDatabase, set_clock_offset};
-use plumbline_core::db::{Db, PgMode};
+use plumbline_core::db::{Connect, Db, PgMode};
 use plumbline_core::ids::IdSource;
 use plumbline_core::limits::Limits;
 use plumbline_core::secrets::{Domain, Keyring};
+use plumbline_runtime::Function;
 
 pub use http::{ADMIN_EMAIL, PASSWORD, read, slug};
 
@@ -25,10 +28,15 @@ pub struct TestPlane {
     /// The database's URL.
     pub database_url: String,
     offset: std::sync::Mutex<Duration>,
+    /// The functions' own connections; empty where they share the owner's.
+    roles: BTreeMap<Function, Db>,
     /// Holds the objects; goes with the plane.
     _directory: tempfile::TempDir,
     admin: tokio::sync::OnceCell<String>,
 }
+
+/// Names the port of a transaction pooler before the cluster: planes then go through it, with unnamed statements.
+pub const POOLER_PORT_VARIABLE: &str = "PLUMBLINE_TEST_POOLER_PORT";
 
 /// The cluster that `make test` started.
 pub fn cluster_url() -> String {
@@ -54,8 +62,10 @@ impl TestPlane {
         let directory = tempfile::tempdir().expect("a scratch directory");
         let keys = Keyring::from_root(ROOT_KEY).expect("the key is long enough");
         let blobs_key = *keys.key(Domain::Blobs).expect("derived");
+        let db = pool(&database, pool_size, mode);
+        let roles = roles::pools(&db, &database.url, pool_size).await;
         let deps = Deps {
-            db: database.pool(pool_size, mode).expect("a pool"),
+            db,
             blobs: Arc::new(DirectoryStore::new(directory.path(), "http://127.0.0.1:9/blobs", blobs_key)),
             waker: Arc::new(NoWaker),
             ids: IdSource,
@@ -69,6 +79,7 @@ impl TestPlane {
             deps,
             database_url: database.url.clone(),
             offset: std::sync::Mutex::default(),
+            roles,
             _directory: directory,
             admin: tokio::sync::OnceCell::new(),
         }
@@ -93,14 +104,26 @@ impl TestPlane {
     /// The same plane over connections with another setting of the server, as a role's default would give.
     pub async fn with_setting(&self, name: &str, value: &str) -> Self {
         let url = format!("{}?options=-c%20{name}%3D{value}", self.database_url);
-        let connect = plumbline_core::db::Connect { url: url.clone(), pool_size: 4, mode: PgMode::Direct };
+        let connect = Connect { url: url.clone(), pool_size: 4, mode: PgMode::Direct };
         let deps = Deps { db: Db::new(&connect).expect("a pool"), ..self.deps.clone() };
         Self {
             deps,
             database_url: url,
             offset: std::sync::Mutex::default(),
+            roles: BTreeMap::new(),
             _directory: tempfile::tempdir().expect("a scratch directory"),
             admin: tokio::sync::OnceCell::new(),
         }
     }
+}
+
+/// A pool of the plane's database, through the pooler where there is one.
+fn pool(database: &TestDatabase, pool_size: usize, mode: PgMode) -> Db {
+    let Ok(port) = std::env::var(POOLER_PORT_VARIABLE) else {
+        return database.pool(pool_size, mode).expect("a pool");
+    };
+    let mut url = url::Url::parse(&database.url).expect("a URL");
+    url.set_port(Some(port.parse().expect("a port"))).expect("it has a host");
+    let connect = Connect { url: format!("{url}?connect_timeout=30"), pool_size, mode: PgMode::Pooled };
+    Db::new(&connect).expect("a pool")
 }

@@ -35,11 +35,15 @@ fn http() -> SharedHttpClient {
     aws_smithy_http_client::Builder::new().tls_provider(provider).build_https()
 }
 
+/// Names an endpoint of S3 alone. The SDK reads it when it makes the client, so the shared configuration does not say
+/// whether it is set.
+const S3_ENDPOINT: &str = "AWS_ENDPOINT_URL_S3";
+
 /// A client with credentials, region and endpoint from the environment. An endpoint of its own means paths instead of
 /// host names.
 pub(super) async fn from_environment() -> Client {
     let shared = aws_config::defaults(BehaviorVersion::latest()).http_client(http()).load().await;
-    let own_endpoint = shared.endpoint_url().is_some();
+    let own_endpoint = shared.endpoint_url().is_some() || std::env::var_os(S3_ENDPOINT).is_some();
     let config = Builder::from(&shared)
         .force_path_style(own_endpoint)
         .request_checksum_calculation(RequestChecksumCalculation::WhenRequired)

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use aws_config::BehaviorVersion;
+use aws_config::{BehaviorVersion, ConfigLoader, SdkConfig};
 use aws_smithy_http_client::tls::{self, rustls_provider::CryptoMode};
 use plumbline_core::ports::Waker;
 
 /// How long a wake-up may hold up the request that made work due.
-const BUDGET: Duration = Duration::from_millis(150);
+pub const BUDGET: Duration = Duration::from_millis(150);
 /// The longest delay that SQS takes.
 const DELAY_SECONDS_MAX: u64 = 900;
 
@@ -19,22 +19,23 @@ pub struct SqsWaker {
     queue_url: String,
 }
 
+/// The lean client: rustls with ring. Credentials, region and endpoint come from the environment unless they are set.
+pub fn config_loader() -> ConfigLoader {
+    let http = aws_smithy_http_client::Builder::new()
+        .tls_provider(tls::Provider::Rustls(CryptoMode::Ring))
+        .build_https();
+    aws_config::defaults(BehaviorVersion::latest()).http_client(http)
+}
+
 impl SqsWaker {
-    /// A waker for the queue, with credentials, region and endpoint from the environment.
-    pub async fn from_environment(queue_url: &str) -> Self {
-        Self::connect(queue_url, None).await
+    /// A waker over a configuration that [`config_loader`] made.
+    pub fn new(config: &SdkConfig, queue_url: impl Into<String>) -> Self {
+        Self { client: aws_sdk_sqs::Client::new(config), queue_url: queue_url.into() }
     }
 
-    /// A waker for the queue. `endpoint_url` replaces AWS's own; credentials and region come from the environment.
-    pub async fn connect(queue_url: impl Into<String>, endpoint_url: Option<&str>) -> Self {
-        let http = aws_smithy_http_client::Builder::new()
-            .tls_provider(tls::Provider::Rustls(CryptoMode::Ring))
-            .build_https();
-        let mut loader = aws_config::defaults(BehaviorVersion::latest()).http_client(http);
-        if let Some(url) = endpoint_url {
-            loader = loader.endpoint_url(url);
-        }
-        Self { client: aws_sdk_sqs::Client::new(&loader.load().await), queue_url: queue_url.into() }
+    /// A waker with the configuration of this process.
+    pub async fn from_environment(queue_url: &str) -> Self {
+        Self::new(&config_loader().load().await, queue_url)
     }
 }
 

@@ -87,6 +87,15 @@ impl LocalLauncher {
         self.run_directory.join(format!("{task_id}-{lease_token}"))
     }
 
+    /// The handles of every executor that runs in this directory, whichever process launched it.
+    pub fn running(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(&self.run_directory).into_iter().flatten().flatten();
+        entries
+            .filter_map(|entry| read_birth(&entry.path()))
+            .filter(|handle| Identity::parse(handle).is_some_and(|identity| identity.is_alive()))
+            .collect()
+    }
+
     fn exits(&self) -> MutexGuard<'_, HashMap<String, Option<String>>> {
         self.exits.lock().unwrap_or_else(PoisonError::into_inner)
     }

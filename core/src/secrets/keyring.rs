@@ -129,16 +129,20 @@ impl Keyring {
         &self.key_id
     }
 
+    /// The same keys, but only those of the given domains.
+    #[must_use]
+    pub fn only(&self, domains: &[Domain]) -> Self {
+        let keys = self.keys.iter().filter(|(domain, _)| domains.contains(domain));
+        Self { key_id: self.key_id.clone(), keys: keys.map(|(domain, key)| (*domain, *key)).collect() }
+    }
+
     /// The derived keys as environment variables for a function's process.
-    pub fn export(&self, domains: &[Domain]) -> Vec<(String, String)> {
-        let mut variables = vec![("PLUMBLINE_KEY_ID".to_owned(), self.key_id.clone())];
-        for domain in domains {
-            if let Some(key) = self.keys.get(domain) {
-                variables
-                    .push((format!("PLUMBLINE_KEY_{}", domain.as_str().to_uppercase()), hex::encode(key)));
-            }
-        }
-        variables
+    pub fn export(&self) -> Vec<(String, String)> {
+        let id = ("PLUMBLINE_KEY_ID".to_owned(), self.key_id.clone());
+        let variable = |(domain, key): (&Domain, &[u8; 32])| {
+            (format!("PLUMBLINE_KEY_{}", domain.as_str().to_uppercase()), hex::encode(key))
+        };
+        std::iter::once(id).chain(self.keys.iter().map(variable)).collect()
     }
 }
 

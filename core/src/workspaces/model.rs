@@ -14,6 +14,8 @@ macro_rules! words {
         #[derive(
             Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema,
         )]
+        // The document's generator does not see words that come from a macro.
+        #[schema(rename_all = "snake_case")]
         pub enum $name {
             $($(#[$variant_doc])* #[serde(rename = $word)] $variant,)*
         }

@@ -86,6 +86,7 @@ fn complete_operation(operation: &mut Operation) {
     };
     let (in_path, in_query) = (has(ParameterIn::Path), has(ParameterIn::Query));
     let with_body = operation.request_body.is_some();
+    let keyed = parameters.iter().any(|one| matches!(one, RefOr::T(one) if one.name == "Idempotency-Key"));
     if !open {
         let unit = ParameterBuilder::new()
             .name("X-Business-Unit")
@@ -103,7 +104,8 @@ fn complete_operation(operation: &mut Operation) {
         (with_body, "400", "The body is missing or not JSON."),
         (with_body, "413", "The body is too large."),
         (with_body, "415", "The body is not JSON by its content type."),
-        (with_body || in_query, "422", "A field or parameter has a wrong value."),
+        (with_body || in_query || keyed, "422", "A field or parameter has a wrong value."),
+        (keyed, "409", "It cannot be made now, or the first request with this key is still under way."),
         (true, "503", "Passes by itself; see Retry-After."),
         (true, "500", "A defect of ours."),
     ];

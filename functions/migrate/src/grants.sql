@@ -97,3 +97,5 @@ GRANT INSERT, UPDATE, DELETE ON tasks, log_chunks TO plumbline_reconciler;
 GRANT INSERT ON finished_tasks, state_versions, audit_checkpoints TO plumbline_reconciler;
 GRANT UPDATE ON launch_budget, runs, run_steps, workspaces TO plumbline_reconciler;
 GRANT UPDATE (stored_at) ON audit_checkpoints TO plumbline_reconciler;
+-- Locking rows asks for the right to update a column of them; the priority of a finished task means nothing any more.
+GRANT UPDATE (priority) ON finished_tasks TO plumbline_reconciler;

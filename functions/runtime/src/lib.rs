@@ -22,6 +22,7 @@
 
 mod database;
 mod environment;
+mod functions;
 mod keys;
 mod limits;
 mod logs;
@@ -30,4 +31,5 @@ mod stores;
 pub use environment::{
     Environment, SettingError, database_from_environment, deps_from, deps_from_environment, launcher_url,
 };
+pub use functions::Function;
 pub use logs::init_logs;

@@ -3,12 +3,14 @@
 //! It may not call an address that a tenant chose. The wake-up's content is ignored: what to do stands in the database.
 
 mod executors;
+mod invoked;
 pub mod launcher;
 mod short;
 
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+pub use invoked::InvokedOutbound;
 use plumbline_core::Deps;
 use plumbline_core::db::DbError;
 use plumbline_core::ports::Launcher;
@@ -20,22 +22,12 @@ const CLAIMING_MAX: Duration = Duration::from_secs(45);
 /// A wake-up further away than this is left to the sweep.
 const WAKE_WITHIN: Duration = Duration::from_secs(900);
 
-/// Runs short tasks. Implementations: the `outbound` function in this process, a fake in tests.
+/// Runs short tasks. Implementations: a call of the `outbound` function, the same in one process for the emulator, a fake
+/// in tests.
 #[async_trait]
 pub trait Outbound: Send + Sync {
     /// Does the work of one short task. Dropped when the attempt is over for others.
     async fn handle(&self, deps: &Deps, task: &ClaimedTask) -> Result<Value, FailedAttempt>;
-}
-
-/// The `outbound` function in this process.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct InProcessOutbound;
-
-#[async_trait]
-impl Outbound for InProcessOutbound {
-    async fn handle(&self, deps: &Deps, task: &ClaimedTask) -> Result<Value, FailedAttempt> {
-        plumbline_outbound::handle(deps, task).await
-    }
 }
 
 /// What one call did.

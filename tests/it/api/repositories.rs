@@ -8,6 +8,7 @@ use http::StatusCode;
 use plumbline_core::access::Role;
 use plumbline_core::db::Query as _;
 use plumbline_core::tasks::{self, ClaimedTask, FailedAttempt, FinishedOutcome, TaskClass};
+use plumbline_runtime::Function;
 use serde_json::{Value, json};
 
 use super::smart_http::{GitServer, Repository};
@@ -35,17 +36,22 @@ async fn plane() -> TestPlane {
 
 impl TestPlane {
     async fn claim_short(&self) -> ClaimedTask {
-        let mut claimed =
-            tasks::service::claim(self.db(), TaskClass::Short, "a worker", 1, &self.deps.limits)
-                .await
-                .expect("the test is set up right");
+        let mut claimed = tasks::service::claim(
+            &self.as_function(Function::Worker).db,
+            TaskClass::Short,
+            "a worker",
+            1,
+            &self.deps.limits,
+        )
+        .await
+        .expect("the test is set up right");
         claimed.pop().expect("a task is due")
     }
 
     /// Does the one task that is due, without settling it.
     async fn do_short(&self) -> (ClaimedTask, Result<Value, FailedAttempt>) {
         let task = self.claim_short().await;
-        let answer = plumbline_outbound::handle(&self.deps, &task).await;
+        let answer = plumbline_outbound::handle(&self.as_function(Function::Outbound), &task).await;
         (task, answer)
     }
 
@@ -207,7 +213,7 @@ async fn an_import_delivered_twice_gives_the_same_result_once() {
     let server = GitServer::serve(&repository, None).await;
     plane.call("POST", "/api/v1/workspaces/import", &*admin, json!({ "repo_url": server.url })).await;
     let (task, first) = plane.do_short().await;
-    let again = plumbline_outbound::handle(&plane.deps, &task).await;
+    let again = plumbline_outbound::handle(&plane.as_function(Function::Outbound), &task).await;
     assert_eq!(first, again);
     let (_, _, list) = plane.call("GET", "/api/v1/workspaces", &*admin, None).await;
     assert_eq!(list["items"].as_array().map(Vec::len), Some(4));
@@ -224,7 +230,7 @@ async fn an_attempt_that_lost_its_lease_imports_nothing() {
     plane.call("POST", "/api/v1/workspaces/import", &*admin, json!({ "repo_url": server.url })).await;
     let mut task = plane.claim_short().await;
     task.lease.token -= 1;
-    assert!(plumbline_outbound::handle(&plane.deps, &task).await.is_err());
+    assert!(plumbline_outbound::handle(&plane.as_function(Function::Outbound), &task).await.is_err());
     let (_, _, list) = plane.call("GET", "/api/v1/workspaces", &*admin, None).await;
     assert_eq!(list["items"], json!([]));
 }

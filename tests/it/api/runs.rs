@@ -11,6 +11,7 @@ use plumbline_core::access::Role;
 use plumbline_core::db::Query;
 use plumbline_core::protocol::ArtifactKind;
 use plumbline_core::runs::sweeps;
+use plumbline_runtime::Function;
 use serde_json::{Value, json};
 
 use crate::executors::{ADDS_ONE, FakeExecutor, NO_CHANGES, claim_and_prepare, nonce, trade};
@@ -241,8 +242,8 @@ async fn a_log_grows_by_offsets_and_reads_the_same_once_it_is_moved() {
 
     executor.step(1, json!({"status": "succeeded"})).await;
     executor.fail("permanent", "enough").await;
-    assert_eq!(sweeps::compact_logs(&world.plane.deps).await.unwrap(), 1);
-    assert_eq!(sweeps::compact_logs(&world.plane.deps).await.unwrap(), 0);
+    assert_eq!(sweeps::compact_logs(&world.plane.as_function(Function::Reconciler)).await.unwrap(), 1);
+    assert_eq!(sweeps::compact_logs(&world.plane.as_function(Function::Reconciler)).await.unwrap(), 0);
     let (_, page) = world.get(&path(0, 100)).await;
     assert_eq!((page["text"].as_str(), page["complete"].as_bool()), (Some("grün and more"), Some(true)));
     let conn = world.plane.db().conn().await.unwrap();
@@ -259,7 +260,8 @@ async fn an_old_plan_cannot_be_approved_and_is_swept() {
         post(&world.plane, &token, &format!("/api/v1/approvals/{id}/approve"), json!({})).await;
     assert_eq!(status, StatusCode::CONFLICT, "{problem}");
     assert_eq!(problem["type"], "urn:plumbline:problem:plan-expired");
-    let sweeps = futures::future::join_all((0..4).map(|_| sweeps::expire_plans(&world.plane.deps))).await;
+    let reconciler = world.plane.as_function(Function::Reconciler);
+    let sweeps = futures::future::join_all((0..4).map(|_| sweeps::expire_plans(&reconciler))).await;
     assert_eq!(sweeps.into_iter().map(Result::unwrap).sum::<usize>(), 1);
     let conn = world.plane.db().conn().await.unwrap();
     let run: uuid::Uuid = id.parse().unwrap();

@@ -5,10 +5,12 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use nix::sys::signal::Signal;
-use plumbline_emulator::{AlreadyRunning, Emulator, Options, PortBusy};
+use plumbline_core::adapters::LocalLauncher;
+use plumbline_emulator::{AlreadyRunning, Emulator, Hosting, Options, PortBusy};
+use serde_json::json;
 
 use super::program::{Up, all_gone, command, descendants, eventually, naming, programs, scratch};
-use super::session::{Session, client};
+use super::session::{Session, client, demo_repository};
 
 #[tokio::test]
 async fn an_emulator_answers_and_stops_within_ten_seconds_without_leaving_a_process() {
@@ -150,6 +152,26 @@ async fn status_and_stop_find_what_runs_on_a_directory() {
     assert!(run("stop").await.status.success());
     assert_eq!(up.ended().await, Some(0));
     assert_eq!(run("status").await.status.code(), Some(1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stop_ends_the_executors_whoever_launched_them() {
+    for hosting in [Hosting::Process, Hosting::Lambda] {
+        let scratch = scratch();
+        let home = scratch.path().join("home");
+        let options = Options { hosting, ..Options::scratch(&home, programs()) };
+        let emulator = Emulator::start(options).await.expect("it starts");
+        let repository = demo_repository(scratch.path()).await;
+        let session = Session::sign_in(&emulator.facts).await;
+        let workspaces = session.import(&repository.url).await;
+        let run = session.post("runs", json!({ "workspace_id": workspaces[0], "command": "plan" })).await;
+        session.run(run["id"].as_str().expect("an id"), "planning").await;
+
+        let executors = LocalLauncher::new(programs().join("executor-task"), home.join("executors"), vec![]);
+        assert_eq!(executors.running().len(), 1, "{hosting:?}");
+        emulator.stop().await.expect("it stops");
+        eventually("the executor is gone", || executors.running().is_empty()).await;
+    }
 }
 
 #[tokio::test]

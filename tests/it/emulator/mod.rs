@@ -1,9 +1,11 @@
 //! Tests of the emulator, one file per part.
 
+mod change;
 mod gateway;
 mod git_server;
 mod lambda;
 mod lifecycle;
 pub mod program;
 pub mod session;
+mod wakes;
 mod with_postgres;

@@ -73,3 +73,16 @@ async fn a_killed_helper_takes_cluster_and_command_with_it() {
     child.wait().expect("our child");
     eventually("nothing is left", || all_gone(&processes)).await;
 }
+
+#[tokio::test]
+async fn a_server_named_by_a_relative_path_is_started() {
+    let scratch = scratch();
+    let programs = plumbline_emulator::postgres::find_or_install(scratch.path()).await.expect("a server");
+    assert!(programs.is_absolute(), "{}", programs.display());
+    std::os::unix::fs::symlink(&programs, scratch.path().join("server")).expect("linked");
+    let mut order = command(&["with-postgres", "--", "sh", "-c", "exit 7"]);
+    order.current_dir(scratch.path()).env("PLUMBLINE_PG_BIN", "server");
+    let output =
+        tokio::task::spawn_blocking(move || order.output().expect("it runs")).await.expect("it ends");
+    assert_eq!(output.status.code(), Some(7), "{}", String::from_utf8_lossy(&output.stderr));
+}

@@ -8,6 +8,7 @@ use plumbline_core::access::Role;
 use plumbline_core::db::Query as _;
 use plumbline_core::ids::{BusinessUnitId, UserId};
 use plumbline_core::users;
+use plumbline_runtime::Function;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
@@ -26,11 +27,11 @@ impl TestPlane {
     pub async fn send(&self, request: Request<Body>) -> Response<Body> {
         let path = request.uri().path();
         let router: Router = if path.starts_with("/executor/") {
-            plumbline_callback::router(self.deps.clone())
+            plumbline_callback::router(self.as_function(Function::Callback))
         } else if path.starts_with("/api/v1/state/") {
-            plumbline_tfstate::router(self.deps.clone())
+            plumbline_tfstate::router(self.as_function(Function::Tfstate))
         } else {
-            plumbline_api::router(self.deps.clone())
+            plumbline_api::router(self.as_function(Function::Api))
         };
         router.oneshot(request).await.expect("a router cannot fail")
     }

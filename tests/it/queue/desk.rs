@@ -12,6 +12,7 @@ use plumbline_core::tasks::{
     Backoff, ClaimedTask, Enqueued, FailedAttempt, FinishedOutcome, Lease, NewTask, TaskClass, TaskError,
     TaskKind, service,
 };
+use plumbline_runtime::Function;
 use uuid::Uuid;
 
 use crate::plane::TestPlane;
@@ -57,7 +58,8 @@ pub(super) async fn enqueue_one(db: &Db, kind: TaskKind, unit: BusinessUnitId) -
 impl TestPlane {
     /// Claims up to `batch` tasks.
     pub(super) async fn claim(&self, class: TaskClass, batch: i32) -> Vec<ClaimedTask> {
-        service::claim(self.db(), class, "a worker", batch, &self.deps.limits).await.unwrap()
+        let worker = self.as_function(Function::Worker);
+        service::claim(&worker.db, class, "a worker", batch, &worker.limits).await.unwrap()
     }
 
     /// Claims the one task that must be there.
@@ -95,9 +97,10 @@ impl TestPlane {
 
     /// Launches a claimed task's executor.
     pub(super) async fn launch(&self, launcher: &dyn Launcher, task: &ClaimedTask) {
-        let request = executors::service::prepare_launch(&self.deps, task, launcher.name()).await.unwrap();
+        let worker = self.as_function(Function::Worker);
+        let request = executors::service::prepare_launch(&worker, task, launcher.name()).await.unwrap();
         let handle = launcher.launch(&request).await.unwrap();
-        executors::service::record_launched(&self.deps, request.executor_id, &handle).await.unwrap();
+        executors::service::record_launched(&worker, request.executor_id, &handle).await.unwrap();
     }
 
     /// What a trade does to the queue's rows.
@@ -113,12 +116,12 @@ impl TestPlane {
 
     /// The lease sweep alone.
     pub(super) async fn judge(&self) {
-        plumbline_core::tasks::sweeps::judge_silent(&self.deps).await.unwrap();
+        plumbline_core::tasks::sweeps::judge_silent(&self.as_function(Function::Reconciler)).await.unwrap();
     }
 
     /// Every sweep.
     pub(super) async fn sweep(&self, launcher: &dyn Launcher) {
-        for report in sweeps::run_all(&self.deps, launcher).await {
+        for report in sweeps::run_all(&self.as_function(Function::Reconciler), launcher).await {
             assert!(report.outcome.is_ok(), "{report:?}");
         }
     }

@@ -7,6 +7,7 @@ use plumbline_core::ids::{BusinessUnitId, WorkspaceId};
 use plumbline_core::ports::ExecutorFate;
 use plumbline_core::sweeps;
 use plumbline_core::tasks::{ClaimedTask, NewTask, TaskClass, TaskError, TaskKind, sweeps as leases};
+use plumbline_runtime::Function;
 use uuid::Uuid;
 
 use super::desk::{cheap_limits, enqueue, enqueue_one, new_task, unit, units};
@@ -52,11 +53,11 @@ async fn an_attempt_that_never_traded_is_given_back_applies_included() {
         enqueue_one(plane.db(), kind, unit).await;
         let first = launched(&plane, &launcher).await;
         plane.advance(plane.deps.limits.launch_lease - SECOND).await;
-        leases::judge_silent(&plane.deps).await.unwrap();
+        leases::judge_silent(&plane.as_function(Function::Reconciler)).await.unwrap();
         assert_eq!(phase(&plane).await.as_deref(), Some("launching"), "its launch lease still runs");
 
         plane.advance(2 * SECOND).await;
-        leases::judge_silent(&plane.deps).await.unwrap();
+        leases::judge_silent(&plane.as_function(Function::Reconciler)).await.unwrap();
 
         assert!(matches!(plane.go_live(first.lease).await, Err(TaskError::LeaseLost)));
         assert_eq!(plane.count("SELECT count(*) FROM tickets WHERE voided_at IS NOT NULL").await, 1);
@@ -75,7 +76,7 @@ async fn a_claim_whose_worker_died_before_launching_is_given_back() {
     enqueue_one(plane.db(), TaskKind::RunApply, unit).await;
     plane.claim_one(TaskClass::Executor).await;
     plane.advance(plane.deps.limits.launch_lease + SECOND).await;
-    leases::judge_silent(&plane.deps).await.unwrap();
+    leases::judge_silent(&plane.as_function(Function::Reconciler)).await.unwrap();
     plane.advance(plane.deps.limits.backoff_base + SECOND).await;
     assert_eq!(plane.claim_one(TaskClass::Executor).await.attempts, 1);
 }
@@ -92,7 +93,7 @@ async fn a_ticket_in_the_middle_of_its_trade_is_left_alone() {
     let trade = conn.begin().await.unwrap();
     trade.query("SELECT 1 FROM tickets FOR UPDATE", &[]).await.unwrap();
 
-    leases::judge_silent(&plane.deps).await.unwrap();
+    leases::judge_silent(&plane.as_function(Function::Reconciler)).await.unwrap();
     assert_eq!(phase(&plane).await.as_deref(), Some("launching"));
 
     drop(trade);
@@ -257,7 +258,8 @@ async fn eight_sweeps_at_once_do_each_thing_once() {
     plane.advance(plane.deps.limits.launch_lease + SECOND).await;
 
     let launcher = FakeLauncher::default();
-    let ticks = futures::future::join_all((0..8).map(|_| sweeps::run_all(&plane.deps, &launcher))).await;
+    let reconciler = plane.as_function(Function::Reconciler);
+    let ticks = futures::future::join_all((0..8).map(|_| sweeps::run_all(&reconciler, &launcher))).await;
 
     for report in ticks.iter().flatten() {
         assert!(report.outcome.is_ok(), "{report:?}");
@@ -279,10 +281,10 @@ async fn wrong_counters_are_put_right() {
     let unit = unit(plane.db(), "unit-a").await;
     enqueue_one(plane.db(), TaskKind::RunPlan, unit).await;
     plane.claim_one(TaskClass::Executor).await;
-    assert_eq!(leases::repair_counters(&plane.deps).await.unwrap(), 0);
+    assert_eq!(leases::repair_counters(&plane.as_function(Function::Reconciler)).await.unwrap(), 0);
     plane.execute("UPDATE queue_units SET running = 7; UPDATE launch_budget SET running = 0").await.unwrap();
 
-    assert_eq!(leases::repair_counters(&plane.deps).await.unwrap(), 2);
+    assert_eq!(leases::repair_counters(&plane.as_function(Function::Reconciler)).await.unwrap(), 2);
 
     assert_eq!(plane.count("SELECT running::int8 FROM queue_units").await, 1);
     assert_eq!(plane.count("SELECT running::int8 FROM launch_budget").await, 1);
@@ -296,9 +298,9 @@ async fn finished_tasks_are_kept_for_their_time_only() {
     let task = plane.claim_one(TaskClass::Executor).await;
     plane.finish(task.lease).await.unwrap();
     plane.advance(plane.deps.limits.finished_task_age - SECOND).await;
-    assert_eq!(leases::forget_finished(&plane.deps).await.unwrap(), 0);
+    assert_eq!(leases::forget_finished(&plane.as_function(Function::Reconciler)).await.unwrap(), 0);
     plane.advance(2 * SECOND).await;
-    assert_eq!(leases::forget_finished(&plane.deps).await.unwrap(), 1);
+    assert_eq!(leases::forget_finished(&plane.as_function(Function::Reconciler)).await.unwrap(), 1);
 }
 
 #[tokio::test]

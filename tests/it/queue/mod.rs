@@ -7,6 +7,8 @@ mod desk;
 mod ecs;
 mod fake_launcher;
 mod fencing;
+mod invoked;
 mod leases;
 mod routes;
+mod sqs;
 mod worker;

@@ -9,6 +9,7 @@ use plumbline_core::Deps;
 use plumbline_core::limits::Limits;
 use plumbline_core::ports::{LaunchError, Waker};
 use plumbline_core::tasks::{ClaimedTask, FailedAttempt, TaskKind};
+use plumbline_runtime::Function;
 use plumbline_worker::{Outbound, Worked};
 use serde_json::{Value, json};
 
@@ -49,7 +50,8 @@ async fn executors_are_launched_and_short_tasks_are_run_to_their_result() {
     enqueue_one(plane.db(), TaskKind::RunPlan, unit).await;
     enqueue_one(plane.db(), TaskKind::WorkspaceBranches, unit).await;
 
-    let worked = plumbline_worker::handle(&plane.deps, &launcher, &fine()).await.unwrap();
+    let worked =
+        plumbline_worker::handle(&plane.as_function(Function::Worker), &launcher, &fine()).await.unwrap();
 
     assert_eq!(worked, Worked { launched: 1, short_tasks: 1 });
     assert_eq!(plane.text("SELECT handle FROM executors").await.as_deref(), Some("handle-1"));
@@ -67,7 +69,8 @@ async fn every_wake_up_sent_three_times_launches_each_attempt_once() {
         }
     }
     let outbound = fine();
-    let workers = (0..3).map(|_| plumbline_worker::handle(&plane.deps, &launcher, &outbound));
+    let deps = plane.as_function(Function::Worker);
+    let workers = (0..3).map(|_| plumbline_worker::handle(&deps, &launcher, &outbound));
     let worked = futures::future::try_join_all(workers).await.unwrap();
     assert_eq!(worked.iter().map(|worked| worked.launched).sum::<usize>(), 15);
     assert_eq!(launcher.launches(), 15);
@@ -83,7 +86,8 @@ async fn a_throttled_launch_gives_the_attempt_back_and_wakes_up_later() {
     let unit = unit(plane.db(), "unit-a").await;
     enqueue_one(plane.db(), TaskKind::RunPlan, unit).await;
 
-    let worked = plumbline_worker::handle(&plane.deps, &launcher, &fine()).await.unwrap();
+    let worked =
+        plumbline_worker::handle(&plane.as_function(Function::Worker), &launcher, &fine()).await.unwrap();
 
     assert_eq!(worked.launched, 0);
     assert_eq!(plane.count("SELECT attempts::int8 FROM tasks WHERE status = 'queued'").await, 0);
@@ -92,7 +96,13 @@ async fn a_throttled_launch_gives_the_attempt_back_and_wakes_up_later() {
     assert!(!delays.is_empty());
 
     plane.advance(Duration::from_secs(10)).await;
-    assert_eq!(plumbline_worker::handle(&plane.deps, &launcher, &fine()).await.unwrap().launched, 1);
+    assert_eq!(
+        plumbline_worker::handle(&plane.as_function(Function::Worker), &launcher, &fine())
+            .await
+            .unwrap()
+            .launched,
+        1
+    );
 }
 
 #[tokio::test]
@@ -102,12 +112,12 @@ async fn a_launch_that_can_never_work_is_a_dead_letter_and_one_that_may_is_retri
     let unit = unit(plane.db(), "unit-a").await;
     enqueue_one(plane.db(), TaskKind::RunPlan, unit).await;
     launcher.refuse_next(LaunchError::Unavailable("no room".into()));
-    plumbline_worker::handle(&plane.deps, &launcher, &fine()).await.unwrap();
+    plumbline_worker::handle(&plane.as_function(Function::Worker), &launcher, &fine()).await.unwrap();
     assert_eq!(plane.count("SELECT attempts::int8 FROM tasks WHERE status = 'queued'").await, 1);
 
     plane.advance(plane.deps.limits.backoff_max).await;
     launcher.refuse_next(LaunchError::Refused("no such cluster".into()));
-    plumbline_worker::handle(&plane.deps, &launcher, &fine()).await.unwrap();
+    plumbline_worker::handle(&plane.as_function(Function::Worker), &launcher, &fine()).await.unwrap();
     assert_eq!(plane.text("SELECT last_error FROM finished_tasks").await.as_deref(), Some("no such cluster"));
 }
 
@@ -119,7 +129,7 @@ async fn a_short_task_that_fails_is_retried_and_keeps_its_last_error() {
     enqueue_one(plane.db(), TaskKind::WorkspaceBranches, unit).await;
     let broken = Canned(Err(FailedAttempt::Retry("the forge is away".into())));
     for _ in 0..2 {
-        plumbline_worker::handle(&plane.deps, &launcher, &broken).await.unwrap();
+        plumbline_worker::handle(&plane.as_function(Function::Worker), &launcher, &broken).await.unwrap();
         plane.advance(plane.deps.limits.backoff_max).await;
     }
     let dead = plane.text("SELECT outcome || ': ' || last_error FROM finished_tasks").await;
@@ -147,9 +157,9 @@ async fn a_handler_that_crashes_takes_nobody_with_it() {
         enqueue_one(plane.db(), TaskKind::WorkspaceBranches, unit).await;
     }
     let outbound = CrashesOnce::default();
-    plumbline_worker::handle(&plane.deps, &launcher, &outbound).await.unwrap();
+    plumbline_worker::handle(&plane.as_function(Function::Worker), &launcher, &outbound).await.unwrap();
     plane.advance(plane.deps.limits.backoff_max).await;
-    plumbline_worker::handle(&plane.deps, &launcher, &outbound).await.unwrap();
+    plumbline_worker::handle(&plane.as_function(Function::Worker), &launcher, &outbound).await.unwrap();
     assert_eq!(plane.count("SELECT count(*) FROM finished_tasks WHERE outcome = 'done'").await, 3);
 }
 
@@ -177,7 +187,8 @@ async fn heartbeats_keep_a_long_short_task_until_its_wall_clock_passes() {
         }
         plane.advance(plane.deps.limits.short_wall_clock + Duration::from_secs(1)).await;
     };
-    let work = plumbline_worker::handle(&plane.deps, &launcher, &Hangs);
+    let worker = plane.as_function(Function::Worker);
+    let work = plumbline_worker::handle(&worker, &launcher, &Hangs);
     let both = async { tokio::join!(work, overrun) };
     tokio::time::timeout(Duration::from_secs(30), both).await.expect("the handler is dropped").0.unwrap();
     assert_eq!(plane.text("SELECT outcome FROM finished_tasks").await.as_deref(), Some("cancelled"));
@@ -190,7 +201,8 @@ async fn the_reconciler_does_all_the_work_when_nobody_is_ever_woken() {
     let unit = unit(plane.db(), "unit-a").await;
     enqueue_one(plane.db(), TaskKind::RunPlan, unit).await;
     enqueue_one(plane.db(), TaskKind::WorkspaceImport, unit).await;
-    let done = plumbline_reconciler::handle(&plane.deps, &launcher, &fine()).await;
+    let done =
+        plumbline_reconciler::handle(&plane.as_function(Function::Reconciler), &launcher, &fine()).await;
     assert!(done.sweeps.iter().all(|sweep| sweep.outcome.is_ok()), "{done:?}");
     assert_eq!(done.worked, Ok(Worked { launched: 1, short_tasks: 1 }));
 }
@@ -200,7 +212,8 @@ async fn a_sweep_that_fails_does_not_keep_the_others_from_running() {
     let plane = TestPlane::start().await;
     let launcher = FakeLauncher::default();
     plane.execute("ALTER TABLE queue_units RENAME TO hidden_units").await.unwrap();
-    let done = plumbline_reconciler::handle(&plane.deps, &launcher, &fine()).await;
+    let done =
+        plumbline_reconciler::handle(&plane.as_function(Function::Reconciler), &launcher, &fine()).await;
     let failed: Vec<_> =
         done.sweeps.iter().filter(|sweep| sweep.outcome.is_err()).map(|sweep| sweep.name).collect();
     assert_eq!(failed, ["tasks.counters"]);

@@ -6,6 +6,7 @@ use plumbline_core::access::{Actor, Ctx, Role, Scope};
 use plumbline_core::audit::{self, Action, CheckpointBody, Entry, SignedCheckpoint, Verification};
 use plumbline_core::db::{Conn, DbError, Query as _};
 use plumbline_core::ids::BusinessUnitId;
+use plumbline_runtime::Function;
 use serde_json::json;
 
 use crate::plane::TestPlane;
@@ -40,11 +41,11 @@ async fn record(plane: &TestPlane, unit: Option<BusinessUnitId>, n: i64) {
 }
 
 async fn verify(plane: &TestPlane) -> Verification {
-    audit::service::verify(&plane.deps, &auditor(Scope::All)).await.expect("verified")
+    audit::service::verify(&plane.as_function(Function::Api), &auditor(Scope::All)).await.expect("verified")
 }
 
 async fn checkpoint(plane: &TestPlane) -> bool {
-    audit::service::checkpoint(&plane.deps).await.expect("sealed")
+    audit::service::checkpoint(&plane.as_function(Function::Reconciler)).await.expect("sealed")
 }
 
 /// What someone can do who owns the database.
@@ -175,7 +176,9 @@ async fn a_cut_off_end_is_found_through_the_checkpoint() {
     assert_eq!((found.broken[0].chain_id.0, found.broken[0].sequence), (unit.into(), 4));
     assert!(found.checkpoint.is_some_and(|checkpoint| !checkpoint.ok));
 
-    let own = audit::service::verify(&plane.deps, &auditor(Scope::One(unit))).await.expect("verified");
+    let own = audit::service::verify(&plane.as_function(Function::Api), &auditor(Scope::One(unit)))
+        .await
+        .expect("verified");
     assert!(!own.ok, "the unit's own admin sees it too");
 }
 
@@ -246,7 +249,14 @@ async fn an_export_verifies_without_the_database() {
     assert!(checkpoint(&plane).await);
     let (mut walk, mut after) = (audit::ChainWalk::new(audit::ChainId::of(None)), 0);
     let heads = loop {
-        let page = audit::service::export(&plane.deps, &auditor(Scope::All), None, after, Some(2)).await;
+        let page = audit::service::export(
+            &plane.as_function(Function::Api),
+            &auditor(Scope::All),
+            None,
+            after,
+            Some(2),
+        )
+        .await;
         let page = page.expect("exported");
         for item in &page.items {
             let link = audit::Link {
@@ -294,9 +304,14 @@ async fn a_list_over_several_chains_pages_without_gaps() {
     let mut cursor: Option<String> = None;
     loop {
         let filter = audit::Filter::default();
-        let page =
-            audit::service::list(&plane.deps, &auditor(Scope::All), &filter, cursor.as_deref(), Some(4))
-                .await;
+        let page = audit::service::list(
+            &plane.as_function(Function::Api),
+            &auditor(Scope::All),
+            &filter,
+            cursor.as_deref(),
+            Some(4),
+        )
+        .await;
         let page = page.expect("listed");
         seen.extend(page.items.iter().map(|item| (item.chain_id, item.sequence)));
         cursor = page.next_cursor;

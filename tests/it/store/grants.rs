@@ -3,43 +3,22 @@
 use plumbline_core::Deps;
 use plumbline_core::access::{Actor, Ctx, Role, Scope};
 use plumbline_core::audit;
-use plumbline_core::db::{Connect, Db, PgMode};
 use plumbline_core::sessions;
+use plumbline_runtime::Function;
 
+use crate::again::run_again;
+use crate::plane::roles::{ROLES_VARIABLE, grant, pool_as};
 use crate::plane::{ADMIN_EMAIL, PASSWORD, TestPlane};
 
 /// A plane with grants, and its wiring as each role.
 async fn granted() -> TestPlane {
     let plane = TestPlane::start().await;
-    let report = plumbline_migrate::handle(plane.db()).await.expect("migrated");
-    assert!(report.grants_applied && report.migrations_applied == 0);
-    give_passwords(&plane).await;
+    grant(plane.db()).await;
     plane
 }
 
-/// What a deploy does: roles have no password of their own. They belong to the cluster, so tests race for them.
-async fn give_passwords(plane: &TestPlane) {
-    const ALTER: &str = "
-        DO $$ DECLARE role text; BEGIN
-            PERFORM pg_advisory_xact_lock(7210412);
-            FOR role IN SELECT rolname FROM pg_roles WHERE rolname LIKE 'plumbline\\_%' LOOP
-                EXECUTE format('ALTER ROLE %I PASSWORD %L', role, 'for tests only');
-            END LOOP;
-        END $$";
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
-    loop {
-        match plane.db().conn().await.expect("a connection").batch(ALTER).await {
-            Ok(()) => return,
-            Err(error) => assert!(std::time::Instant::now() < deadline, "{error:?}"),
-        }
-    }
-}
-
 fn as_role(plane: &TestPlane, role: &str) -> Deps {
-    let (_, rest) = plane.database_url.split_once('@').expect("a URL with a user");
-    let url = format!("postgres://{role}:for%20tests%20only@{rest}");
-    let db = Db::new(&Connect { url, pool_size: 1, mode: PgMode::Direct }).expect("a pool");
-    Deps { db, ..plane.deps.clone() }
+    Deps { db: pool_as(&plane.database_url, role, 1), ..plane.deps.clone() }
 }
 
 async fn refused(deps: &Deps, sql: &str) -> bool {
@@ -102,7 +81,8 @@ async fn the_roles_of_the_functions_are_enough_for_sign_in_and_audit() {
     sessions::service::forget(&reconciler).await.expect("swept");
     plumbline_core::idempotency::service::forget(&reconciler).await.expect("swept");
 
-    for role in plumbline_migrate::ROLES.into_iter().filter(|role| *role != "plumbline_migrate") {
+    for role in Function::ALL.map(Function::role) {
+        assert!(plumbline_migrate::ROLES.contains(&role), "{role}");
         let deps = as_role(&plane, role);
         let entry = audit::Entry {
             business_unit_id: None,
@@ -131,4 +111,22 @@ async fn migrating_again_changes_nothing_also_in_several_databases_at_once() {
             assert_eq!(report.expect("migrated").migrations_applied, 0);
         }
     }
+}
+
+#[tokio::test]
+async fn the_tests_of_every_function_pass_with_the_functions_own_roles_and_keys() {
+    let passed = run_again(
+        &[
+            "api::",
+            "queue::leases::",
+            "queue::worker::",
+            "store::audit::",
+            "store::idempotency::",
+            "store::state_refusals::",
+            "store::state_uploads::",
+            "store::tfstates::",
+        ],
+        (ROLES_VARIABLE, "1"),
+    );
+    assert!(passed.await > 120);
 }

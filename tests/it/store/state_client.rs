@@ -12,6 +12,7 @@ use plumbline_core::db::Query as _;
 use plumbline_core::ids::{BusinessUnitId, ExecutorId, RunId, WorkspaceId};
 use plumbline_core::protocol::RunPhase;
 use plumbline_core::tfstates::service::StateActor;
+use plumbline_runtime::Function;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 use uuid::Uuid;
@@ -75,7 +76,7 @@ impl Backend {
     }
 
     pub fn router(&self) -> Router {
-        plumbline_tfstate::router(self.plane.deps.clone())
+        plumbline_tfstate::router(self.plane.as_function(Function::Tfstate))
     }
 
     /// Sends a request with Basic authentication, as Terraform does.

@@ -13,6 +13,7 @@ use plumbline_core::ports::{BlobError, BlobHead, BlobStore, UploadTerms};
 use plumbline_core::protocol::{Presigned, RunPhase, StateUploadAnswer, StateUploadBegin, StateUploadCommit};
 use plumbline_core::tfstates::service::{self, StateActor, StateBody};
 use plumbline_core::tfstates::{LockInfo, StateError};
+use plumbline_runtime::Function;
 
 use super::object_stores::{self, Store};
 use super::state_client::{Backend, lock_info, state};
@@ -33,20 +34,27 @@ impl World {
         let backend = Backend::on(plane).await;
         let apply = backend.executor(RunPhase::Apply).await;
         let info = LockInfo::parse(lock_info("l").as_bytes()).unwrap();
-        service::lock(&backend.plane.deps, &apply, backend.workspace, &info).await.unwrap();
+        service::lock(&backend.plane.as_function(Function::Callback), &apply, backend.workspace, &info)
+            .await
+            .unwrap();
         Self { backend, apply, _store: store }
     }
 
     async fn begin(&self, serial: i64, body: &str) -> StateUploadAnswer {
         let begin = announce("l", serial, body);
-        service::begin_upload(&self.backend.plane.deps, &self.apply, self.backend.workspace, &begin)
-            .await
-            .unwrap()
+        service::begin_upload(
+            &self.backend.plane.as_function(Function::Callback),
+            &self.apply,
+            self.backend.workspace,
+            &begin,
+        )
+        .await
+        .unwrap()
     }
 
     async fn commit(&self, upload: &StateUploadAnswer) -> Result<StateUploadCommit, StateError> {
         service::commit_upload(
-            &self.backend.plane.deps,
+            &self.backend.plane.as_function(Function::Callback),
             &self.apply,
             self.backend.workspace,
             upload.upload_id,
@@ -56,11 +64,17 @@ impl World {
 
     async fn unlock(&self) -> Result<(), StateError> {
         let info = LockInfo::parse(lock_info("l").as_bytes()).unwrap();
-        service::unlock(&self.backend.plane.deps, &self.apply, self.backend.workspace, &info).await
+        service::unlock(
+            &self.backend.plane.as_function(Function::Callback),
+            &self.apply,
+            self.backend.workspace,
+            &info,
+        )
+        .await
     }
 
     async fn sweep(&self) -> usize {
-        service::sweep_uploads(&self.backend.plane.deps).await.unwrap()
+        service::sweep_uploads(&self.backend.plane.as_function(Function::Reconciler)).await.unwrap()
     }
 
     async fn lose_the_lock(&self) {
@@ -145,7 +159,13 @@ async fn a_state_of_30_megabytes_never_passes_through_the_control_plane() {
     assert_eq!(status, StatusCode::TEMPORARY_REDIRECT);
     let read = reqwest::get(headers["location"].to_str().unwrap()).await.unwrap().bytes().await.unwrap();
     assert!(read == body);
-    let read = service::read(&world.backend.plane.deps, &world.apply, world.backend.workspace).await.unwrap();
+    let read = service::read(
+        &world.backend.plane.as_function(Function::Callback),
+        &world.apply,
+        world.backend.workspace,
+    )
+    .await
+    .unwrap();
     assert!(matches!(read, StateBody::Elsewhere(_)), "{read:?}");
     let version = &world.backend.versions().await[0];
     assert_eq!(
@@ -189,7 +209,14 @@ async fn an_upload_that_is_committed_after_its_lock_was_lost_is_quarantined() {
     world.lose_the_lock().await;
     // Not even the same id, taken again by the same executor, lets the old upload in.
     let info = LockInfo::parse(lock_info("l").as_bytes()).unwrap();
-    service::lock(&world.backend.plane.deps, &world.apply, world.backend.workspace, &info).await.unwrap();
+    service::lock(
+        &world.backend.plane.as_function(Function::Callback),
+        &world.apply,
+        world.backend.workspace,
+        &info,
+    )
+    .await
+    .unwrap();
     assert_eq!(world.commit(&begun).await.unwrap(), StateUploadCommit::Quarantined);
     assert_eq!(world.commit(&begun).await.unwrap(), StateUploadCommit::Quarantined);
     assert_eq!(world.head_serial().await, None);
@@ -200,7 +227,7 @@ async fn an_upload_that_is_committed_after_its_lock_was_lost_is_quarantined() {
 async fn an_upload_begun_without_the_lock_is_taken_for_quarantine() {
     let world = World::new().await;
     let body = state(1, "l", "a");
-    let (deps, workspace) = (&world.backend.plane.deps, world.backend.workspace);
+    let (deps, workspace) = (&world.backend.plane.as_function(Function::Callback), world.backend.workspace);
     let other = world.backend.executor(RunPhase::Apply).await;
     let begun = service::begin_upload(deps, &other, workspace, &announce("l", 1, &body)).await.unwrap();
     upload(&begun.request, &body).await;
@@ -259,9 +286,10 @@ async fn two_sweeps_and_a_commit_at_once_settle_an_upload_once() {
     let begun = world.begin(1, &body).await;
     upload(&begun.request, &body).await;
     world.backend.plane.advance(Duration::from_secs(61)).await;
+    let reconciler = world.backend.plane.as_function(Function::Reconciler);
     let (first, second, committed) = tokio::join!(
-        service::sweep_uploads(&world.backend.plane.deps),
-        service::sweep_uploads(&world.backend.plane.deps),
+        service::sweep_uploads(&reconciler),
+        service::sweep_uploads(&reconciler),
         world.commit(&begun),
     );
     assert!(first.is_ok() && second.is_ok());

@@ -10,6 +10,7 @@ use plumbline_core::db::Query as _;
 use plumbline_core::protocol::RunPhase;
 use plumbline_core::tfstates::service::{self, InlineWrite, StateActor};
 use plumbline_core::tfstates::{LockInfo, StateError};
+use plumbline_runtime::Function;
 use serde_json::{Value, json};
 
 use super::state_client::{Backend, lock_info, md5_of, state};
@@ -239,7 +240,7 @@ async fn unlocking_another_lock_is_refused() {
 #[tokio::test]
 async fn a_runs_lock_is_only_its_own_and_is_freed_when_its_executor_has_stopped() {
     let backend = Backend::start().await;
-    let (deps, workspace) = (&backend.plane.deps, backend.workspace);
+    let (deps, workspace) = (&backend.plane.as_function(Function::Callback), backend.workspace);
     let apply = backend.executor(RunPhase::Apply).await;
     let other = backend.executor(RunPhase::Apply).await;
     let info = LockInfo::parse(lock_info("run-lock").as_bytes()).unwrap();
@@ -274,7 +275,7 @@ async fn a_runs_lock_is_only_its_own_and_is_freed_when_its_executor_has_stopped(
 #[tokio::test]
 async fn a_plan_can_neither_write_nor_lock() {
     let backend = Backend::start().await;
-    let (deps, workspace) = (&backend.plane.deps, backend.workspace);
+    let (deps, workspace) = (&backend.plane.as_function(Function::Callback), backend.workspace);
     let plan = backend.executor(RunPhase::Plan).await;
     let info = LockInfo::parse(lock_info("l").as_bytes()).unwrap();
     let write = InlineWrite { lock_id: Some("l"), content_md5: None, body: state(1, "l", "a").into() };
@@ -322,6 +323,8 @@ async fn history_can_be_listed_compared_downloaded_and_rolled_back() {
     let (status, version) = backend.api("POST", &format!("state-versions/{}/rollback", ids[2])).await;
     assert_eq!(status, StatusCode::CREATED, "{version}");
     assert_eq!((&version["serial"], &version["rolled_back_from"]), (&json!(4), &json!(ids[2])));
+    let (status, again) = backend.api("POST", &format!("state-versions/{}/rollback", ids[2])).await;
+    assert_eq!((status, &again["id"]), (StatusCode::CREATED, &version["id"]), "a repetition makes nothing");
     let (_, _, read) = backend.read().await;
     let (read, mut expected) = (json_of(&read), json_of(state(1, "l", "a").as_bytes()));
     expected["serial"] = json!(4);

@@ -33,7 +33,9 @@ struct Approve {
 
 /// Approve the plan of a run. It binds to plan, lock file, commit, tool version and state; any operator may.
 #[utoipa::path(post, path = "/approvals/{run_id}/approve", tag = "approvals", params(("run_id" = Uuid, Path)),
-    request_body = Approve, responses((status = 200, body = Run, description = "The run, applying")))]
+    request_body = Approve, responses(
+        (status = 200, body = Run, description = "The run, applying"),
+        (status = 409, description = "Nothing waits for approval, the plan is stale or too old, or not the one that was seen")))]
 async fn approve(
     State(deps): State<Deps>,
     Caller(ctx): Caller,
@@ -55,7 +57,9 @@ struct Reject {
 
 /// Refuse the plan of a run; the run is cancelled.
 #[utoipa::path(post, path = "/approvals/{run_id}/reject", tag = "approvals", params(("run_id" = Uuid, Path)),
-    request_body = Reject, responses((status = 200, body = Run, description = "The run, cancelled")))]
+    request_body = Reject, responses(
+        (status = 200, body = Run, description = "The run, cancelled"),
+        (status = 409, description = "Nothing waits for approval")))]
 async fn reject(
     State(deps): State<Deps>,
     Caller(ctx): Caller,

@@ -145,7 +145,9 @@ struct CancelRun {
 
 /// Stop a run: at once before its apply has begun; a begun apply is asked to stop and ends as failed.
 #[utoipa::path(post, path = "/runs/{id}/cancel", tag = "runs", params(("id" = Uuid, Path)),
-    request_body = CancelRun, responses((status = 200, body = Run, description = "The run afterwards")))]
+    request_body = CancelRun, responses(
+        (status = 200, body = Run, description = "The run afterwards"),
+        (status = 409, description = "It has ended")))]
 async fn cancel(
     State(deps): State<Deps>,
     Caller(ctx): Caller,
