@@ -217,12 +217,13 @@ until [ -e SIGNS/free ]; do sleep 0.02; done
 async fn a_plan_that_was_swapped_behind_terraform_is_never_complete() {
     let Some(hostile) = Hostile::module(SWAPS, "") else { return };
     let planned = hostile.plan().await;
-    let told = planned.fake.told();
-    let failed = told.failed.as_ref().expect("a report");
-    assert_eq!(failed.kind, FailureKind::Permanent);
-    assert!(failed.error.contains("terraform show ended"), "{failed:?}");
-    assert!(told.plan_done.is_none() && !told.artifacts.contains_key("plan_file"));
-    drop(told);
+    {
+        let told = planned.fake.told();
+        let failed = told.failed.as_ref().expect("a report");
+        assert_eq!(failed.kind, FailureKind::Permanent);
+        assert!(failed.error.contains("terraform show ended"), "{failed:?}");
+        assert!(told.plan_done.is_none() && !told.artifacts.contains_key("plan_file"));
+    }
     assert!(planned.fake.log_of("Terraform Plan").contains("finding: processes outlived the step"));
     hostile.nothing_stays().await;
 }
