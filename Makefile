@@ -25,7 +25,7 @@ build: ## Build every program
 	@. scripts/lib.sh && need_cargo && cargo build --workspace --bins
 
 fmt: ## Format the code
-	@. scripts/lib.sh && need_cargo && cargo fmt --all
+	@. scripts/lib.sh && need_cargo && cargo fmt --all && cargo fmt --manifest-path tests/provider/Cargo.toml
 
 lint: ## Clippy, warnings are errors
 	@. scripts/lib.sh && need_cargo && cargo clippy --workspace --all-targets -- -D warnings

@@ -43,6 +43,10 @@ no_second_tls_stack() {
   fi
 }
 
+format() {
+  cargo fmt --all --check && cargo fmt --manifest-path tests/provider/Cargo.toml --check
+}
+
 deny() {
   if ! cargo deny --version >/dev/null 2>&1; then
     skip "cargo-deny is not installed"
@@ -78,7 +82,7 @@ demo() {
   scripts/demo.sh
 }
 
-check "format" cargo fmt --all --check
+check "format" format
 check "pure half of core compiles alone" cargo check -q --locked -p plumbline-core --no-default-features
 check "lints" cargo clippy -q --locked --workspace --all-targets -- -D warnings
 check "one TLS stack" no_second_tls_stack

@@ -12,6 +12,8 @@ trap 'rm -f "$log"' EXIT
 
 # Tests start the real programs; they are built first, with the same features as the tests.
 cargo build --workspace --bins --tests
+# A failure shows in the tests that need it.
+scripts/provider.sh || true
 
 # A stand-in for AWS: what speaks to S3 and ECS is shown to it, too. Without it those tests skip and say so.
 if [ -z "${PLUMBLINE_TEST_MOTO:-}" ] && moto=$(python_tool 'moto[server]>=5.2.5' moto_server); then

@@ -2,7 +2,7 @@
 
 use plumbline_core::protocol::{ApplyBegun, ApplyDone, ArtifactKind, TouchedResource};
 use reqwest::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::apply_log::ApplyLog;
 use crate::child::Output;
@@ -15,6 +15,8 @@ use crate::terraform::{self, LOCK_FILE, Terraform};
 use crate::uploads::{download, upload};
 
 const PLAN_NAME: &str = "tfplan";
+/// A step's summary has room for these.
+const TOUCHED_BYTES_MAX: usize = 3 << 10;
 
 /// Runs all steps and reports the apply. What was touched is left in `touched`, also when it fails.
 pub(crate) async fn run(session: &Session, touched: &mut Vec<TouchedResource>) -> Result<(), StepError> {
@@ -33,9 +35,12 @@ pub(crate) async fn run(session: &Session, touched: &mut Vec<TouchedResource>) -
     let summary = session
         .step("Terraform Apply", async |log, report| {
             proxy.log_to(log);
-            let summary = apply(session, &terraform, &proxy, log, touched).await?;
-            report.summary.clone_from(&summary);
-            Ok(summary)
+            let applied = apply(session, &terraform, &proxy, log, touched).await;
+            report.summary = match &applied {
+                Ok(summary) => summary.clone(),
+                Err(_) => Some(summarise_touched(touched)),
+            };
+            applied
         })
         .await?;
     let shown = session
@@ -130,6 +135,20 @@ async fn apply(
     Ok(reader.summary())
 }
 
+/// What a failed apply touched, for the people who look at the step.
+fn summarise_touched(touched: &[TouchedResource]) -> Value {
+    let mut room = TOUCHED_BYTES_MAX;
+    let shown: Vec<&TouchedResource> = touched
+        .iter()
+        .take_while(|one| {
+            let bytes = json!(one).to_string().len() + 1;
+            room = room.saturating_sub(bytes);
+            room > 0
+        })
+        .collect();
+    json!({ "touched": shown, "touched_not_shown": touched.len() - shown.len() })
+}
+
 async fn save_errored_state(session: &Session, terraform: &Terraform<'_>, log: &Log) {
     match terraform::upload_left(session, ArtifactKind::ErroredState, &terraform.path("errored.tfstate"))
         .await
@@ -158,4 +177,25 @@ async fn outputs(
     }
     upload(&session.callback, ArtifactKind::Outputs, &path).await?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_names_as_many_touched_resources_as_it_has_room_for() {
+        let touched: Vec<TouchedResource> = (0..200)
+            .map(|number| TouchedResource {
+                address: format!("terraform_data.number[{number}]"),
+                action: "create".into(),
+                id: Some("x".repeat(40)),
+            })
+            .collect();
+        let summary = summarise_touched(&touched);
+        let shown = summary["touched"].as_array().unwrap().len();
+        assert!(shown > 10 && summary.to_string().len() < 4 << 10, "{shown}");
+        assert_eq!(summary["touched_not_shown"], 200 - shown);
+        assert_eq!(summarise_touched(&touched[..2])["touched_not_shown"], 0);
+    }
 }

@@ -125,7 +125,9 @@ fn confine(isolation: Isolation, has_network: bool, keeper: libc::pid_t) -> io::
         if let Some(uid) = isolation.uid() {
             if !has_network {
                 // Without the right to do this the network stays; the step needs none.
-                libc::unshare(libc::CLONE_NEWNET);
+                if libc::unshare(libc::CLONE_NEWNET) == 0 {
+                    raise_loopback();
+                }
             }
             limit(libc::RLIMIT_NPROC, PROCESSES_MAX)?;
             for capability in 0..64 {
@@ -139,6 +141,24 @@ fn confine(isolation: Isolation, has_network: bool, keeper: libc::pid_t) -> io::
     }
     // After the change of user, which would clear it.
     end_with(keeper, libc::SIGKILL)
+}
+
+/// Loopback is down in a new network, and some plugins talk to terraform over it. It leads to no other process than
+/// those in that network.
+unsafe fn raise_loopback() {
+    // SAFETY: system calls with a pointer to a local; all zeros is a valid request.
+    unsafe {
+        let mut request: libc::ifreq = std::mem::zeroed();
+        request.ifr_name[0] = b'l'.cast_signed();
+        request.ifr_name[1] = b'o'.cast_signed();
+        request.ifr_ifru.ifru_flags = libc::IFF_UP as libc::c_short;
+        let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
+        if socket >= 0 {
+            // A plugin that needs it says what is missing.
+            libc::ioctl(socket, libc::SIOCSIFFLAGS, &raw const request);
+            libc::close(socket);
+        }
+    }
 }
 
 /// Asks the kernel for a signal when the parent dies.

@@ -24,6 +24,7 @@ mod log_redaction;
 mod logs;
 mod plan;
 mod processes;
+mod provider_mirror;
 mod session;
 mod settings;
 mod state_delivery;

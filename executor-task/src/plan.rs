@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::child::Output;
 use crate::error::StepError;
-use crate::files::{copy_left_by_child, digests, read_left_by_child};
+use crate::files::{Digests, copy_left_by_child, digests, read_left_by_child};
 use crate::isolation::Isolation;
 use crate::logs::Log;
 use crate::session::Session;
@@ -73,7 +73,7 @@ pub(crate) async fn run(session: &Session) -> Result<(), StepError> {
                     "{LOCK_FILE} changed while planning; the plan is not trusted"
                 )));
             }
-            derive(session, &terraform, log).await
+            derive(session, &terraform, lock_file.as_deref(), log).await
         })
         .await?;
     session.callback.tell(Method::POST, "plan/complete", &done).await
@@ -122,7 +122,12 @@ async fn plan(
 
 /// The child is gone. What it left as the plan is copied to where nobody else writes; digest, JSON and text are of
 /// that copy.
-async fn derive(session: &Session, terraform: &Terraform<'_>, log: &Log) -> Result<PlanDone, StepError> {
+async fn derive(
+    session: &Session,
+    terraform: &Terraform<'_>,
+    lock_file: Option<&[u8]>,
+    log: &Log,
+) -> Result<PlanDone, StepError> {
     let layout = &session.layout;
     let plan = layout.given.join(PLAN_NAME);
     let copied = copy_left_by_child(&layout.made.join(PLAN_NAME), &plan);
@@ -147,8 +152,7 @@ async fn derive(session: &Session, terraform: &Terraform<'_>, log: &Log) -> Resu
     let plan_json = upload(callback, ArtifactKind::PlanJson, &at("plan.json")).await?;
     upload(callback, ArtifactKind::PlanJsonRedacted, &at("plan.redacted.json")).await?;
     upload(callback, ArtifactKind::PlanText, &at("plan.txt")).await?;
-    let lock_file =
-        terraform::upload_left(session, ArtifactKind::LockFile, &terraform.path(LOCK_FILE)).await?;
+    let lock_file = upload_lock_file(session, lock_file).await?;
     log.line(&format!("Plan sha256 {}", plan_file.sha256));
     Ok(PlanDone {
         plan_sha256: plan_file.sha256,
@@ -158,6 +162,14 @@ async fn derive(session: &Session, terraform: &Terraform<'_>, log: &Log) -> Resu
         base_serial: session.bundle.state.as_ref().map(|state| state.serial),
         summary,
     })
+}
+
+/// What was read before any provider ran: `show` runs providers too, and they could change the file once more.
+async fn upload_lock_file(session: &Session, lock_file: Option<&[u8]>) -> Result<Option<Digests>, StepError> {
+    let Some(bytes) = lock_file else { return Ok(None) };
+    let path = session.layout.ours.join("planned.lock.hcl");
+    std::fs::write(&path, bytes).map_err(StepError::machine("no file for the lock file"))?;
+    upload(&session.callback, ArtifactKind::LockFile, &path).await.map(Some)
 }
 
 /// Also counts the changes.

@@ -209,6 +209,11 @@ impl Session {
         result
     }
 
+    /// Where the child finds its CLI configuration, if it has one.
+    pub(crate) fn cli_config(&self) -> PathBuf {
+        self.layout.given.join("cli.tfrc")
+    }
+
     /// The environment that every program of the child gets, and nothing of ours.
     pub(crate) fn plain_environment(&self) -> Vec<(OsString, OsString)> {
         let mut environment: Vec<(OsString, OsString)> = [
@@ -222,8 +227,8 @@ impl Session {
         .map(|(name, value)| (name.into(), value))
         .collect();
         environment.extend(passed_on());
-        if self.settings.cli_config.is_some() {
-            environment.push(("TF_CLI_CONFIG_FILE".into(), self.layout.given.join("cli.tfrc").into()));
+        if self.settings.cli_config.is_some() || self.settings.provider_mirror.is_some() {
+            environment.push(("TF_CLI_CONFIG_FILE".into(), self.cli_config().into()));
         }
         environment
     }

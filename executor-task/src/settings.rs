@@ -31,6 +31,8 @@ pub(crate) struct Settings {
     pub(crate) isolate: bool,
     /// A Terraform CLI configuration for the child.
     pub(crate) cli_config: Option<PathBuf>,
+    /// Providers that lie here come from here alone; all others from their registry.
+    pub(crate) provider_mirror: Option<PathBuf>,
     /// From interrupt to kill.
     pub(crate) grace: Duration,
 }
@@ -53,6 +55,10 @@ impl Settings {
             None => 60,
             Some(text) => text.parse().map_err(|_| SettingsError("PLUMBLINE_STOP_GRACE_SECONDS"))?,
         };
+        let (cli_config, provider_mirror) = (find("PLUMBLINE_CLI_CONFIG"), find("PLUMBLINE_PROVIDER_MIRROR"));
+        if cli_config.is_some() && provider_mirror.is_some() {
+            return Err(SettingsError("PLUMBLINE_PROVIDER_MIRROR (with PLUMBLINE_CLI_CONFIG)"));
+        }
         Ok(Self {
             callback_url: need("PLUMBLINE_CALLBACK_URL")?.trim_end_matches('/').to_owned(),
             ticket: need("PLUMBLINE_TICKET")?,
@@ -64,7 +70,8 @@ impl Settings {
             tool_cache: find("PLUMBLINE_TOOL_CACHE").map(PathBuf::from),
             work_dir: find("PLUMBLINE_WORK_DIR").map(PathBuf::from),
             isolate,
-            cli_config: find("PLUMBLINE_CLI_CONFIG").map(PathBuf::from),
+            cli_config: cli_config.map(PathBuf::from),
+            provider_mirror: provider_mirror.map(PathBuf::from),
             grace: Duration::from_secs(grace),
         })
     }

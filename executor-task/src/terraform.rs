@@ -10,7 +10,9 @@ use crate::child::{Ended, Output, Program};
 use crate::configuration::{self, Configuration};
 use crate::error::StepError;
 use crate::git;
+use crate::isolation::reachable_by_others;
 use crate::logs::Log;
+use crate::provider_mirror;
 use crate::session::Session;
 use crate::state_proxy::StateProxy;
 use crate::tools::{self, Tool};
@@ -53,12 +55,31 @@ pub(crate) fn hand_over(session: &Session, directory: &std::path::Path) -> Resul
     }
     std::fs::write(&path, OVERRIDE).map_err(failed())?;
     isolation.share(&path).map_err(failed())?;
-    if let Some(config) = &session.settings.cli_config {
-        let copy = session.layout.given.join("cli.tfrc");
-        std::fs::copy(config, &copy).map_err(StepError::machine("the CLI configuration cannot be read"))?;
-        isolation.share(&copy).map_err(failed())?;
+    if let Some(config) = cli_config(session)? {
+        let path = session.cli_config();
+        std::fs::write(&path, config).map_err(failed())?;
+        isolation.share(&path).map_err(failed())?;
     }
     Ok(())
+}
+
+/// The CLI configuration that the operator gave, or one that names their mirror of providers.
+fn cli_config(session: &Session) -> Result<Option<Vec<u8>>, StepError> {
+    if let Some(path) = &session.settings.cli_config {
+        let config =
+            std::fs::read(path).map_err(StepError::machine("the CLI configuration cannot be read"))?;
+        return Ok(Some(config));
+    }
+    let Some(mirror) = &session.settings.provider_mirror else { return Ok(None) };
+    if session.isolation.uid().is_some() && !reachable_by_others(&mirror.join("x")) {
+        return Err(StepError::Permanent(format!(
+            "the user of a run cannot reach the provider mirror {}: let others pass through its directories",
+            mirror.display()
+        )));
+    }
+    let config = provider_mirror::cli_config(mirror)
+        .map_err(StepError::machine("the provider mirror cannot be read"))?;
+    Ok(Some(config.into_bytes()))
 }
 
 /// What the repository says about itself, for the log.

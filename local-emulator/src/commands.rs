@@ -111,6 +111,10 @@ struct Up {
     /// Local Git repositories below this directory may be imported by path.
     #[arg(long)]
     repositories: Option<PathBuf>,
+    /// Executors take the Terraform providers that lie in this directory from there, and all others from their
+    /// registry.
+    #[arg(long)]
+    provider_mirror: Option<PathBuf>,
     /// How the log is written.
     #[arg(long, value_enum, default_value = "text")]
     log: Format,
@@ -177,6 +181,7 @@ async fn run_emulator(up: Up) -> anyhow::Result<u8> {
         hosting: if up.lambda { Hosting::Lambda } else { Hosting::Process },
         programs,
         repositories: up.repositories.map(std::fs::canonicalize).transpose()?,
+        provider_mirror: up.provider_mirror.map(std::fs::canonicalize).transpose()?,
         limits: Limits::default(),
     };
     let mut emulator = tokio::select! {

@@ -134,6 +134,9 @@ pub(crate) fn executor_environment(options: &Options) -> Vec<(String, String)> {
     if let Some(root) = &options.repositories {
         variables.push(("PLUMBLINE_LOCAL_REPOS_ROOT".to_owned(), root.display().to_string()));
     }
+    if let Some(mirror) = &options.provider_mirror {
+        variables.push(("PLUMBLINE_PROVIDER_MIRROR".to_owned(), mirror.display().to_string()));
+    }
     variables.push(("PLUMBLINE_TOOL_CACHE".to_owned(), options.cache.join("tools").display().to_string()));
     variables
 }

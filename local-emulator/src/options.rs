@@ -64,6 +64,8 @@ pub struct Options {
     pub programs: PathBuf,
     /// Local repositories below this directory may be cloned by path; none without it.
     pub repositories: Option<PathBuf>,
+    /// Executors take the providers that lie in this directory from there.
+    pub provider_mirror: Option<PathBuf>,
     /// The product's limits.
     pub limits: Limits,
 }
@@ -86,6 +88,7 @@ impl Options {
             hosting: Hosting::Process,
             programs: programs.into(),
             repositories: None,
+            provider_mirror: None,
             limits: Limits { bcrypt_cost: 4, ..Limits::default() },
         }
     }

@@ -15,6 +15,7 @@ mod emulator;
 mod executor;
 mod executors;
 mod faults;
+mod provider;
 mod queue;
 mod reconcile;
 mod store;

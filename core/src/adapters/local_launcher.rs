@@ -28,7 +28,7 @@ const STOP_GRACE: Duration = Duration::from_secs(90);
 const BIRTH_PATIENCE: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(20);
 /// What executors get of our own environment. Never the rest: it may hold the root key and the database's address.
-const PASSED_ON: [&str; 18] = [
+const PASSED_ON: [&str; 19] = [
     "PATH",
     "HOME",
     "LANG",
@@ -47,9 +47,17 @@ const PASSED_ON: [&str; 18] = [
     "PLUMBLINE_TOOL_MIRROR",
     "PLUMBLINE_ISOLATION",
     "PLUMBLINE_CLI_CONFIG",
+    "PLUMBLINE_PROVIDER_MIRROR",
 ];
 /// The file with the process's identity: `/proc/self/stat`, as it read it itself.
 const BIRTH: &str = "birth";
+
+/// What an ended attempt leaves (its log, its identity) is kept at least so long: nobody launches it again then.
+const KEPT_AT_LEAST: Duration = Duration::from_secs(60 * 60);
+/// And no longer than this,
+const KEPT_AT_MOST: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// nor when there are so many newer ones.
+const KEPT_ATTEMPTS_MAX: usize = 200;
 
 /// Starts `executor-task` on this machine.
 #[derive(Clone, Debug)]
@@ -116,7 +124,7 @@ impl LocalLauncher {
         command.spawn()
     }
 
-    /// Remembers how it ended and removes what it left on disk, but for its log.
+    /// Remembers how it ended and removes what it left on disk, but for its log; that goes when it is old.
     fn watch(&self, mut child: tokio::process::Child, handle: String, directory: PathBuf) {
         self.exits().insert(handle.clone(), None);
         let exits = Arc::clone(&self.exits);
@@ -128,6 +136,10 @@ impl LocalLauncher {
             exits.lock().unwrap_or_else(PoisonError::into_inner).insert(handle, Some(reason));
             // A killed executor does not clean up; nothing in there is needed any more.
             let _ = tokio::fs::remove_dir_all(directory.join("work")).await;
+            let pruned = tokio::task::spawn_blocking(move || directory.parent().map_or(Ok(()), prune)).await;
+            if let Ok(Err(error)) = pruned {
+                tracing::warn!(%error, "old directories of executors could not be removed");
+            }
         });
     }
 }
@@ -250,6 +262,33 @@ fn read_birth(directory: &Path) -> Option<String> {
     Some(format!("{}:{}", identity.pid, identity.started))
 }
 
+/// Removes what old attempts left. A directory changes for the last time when its executor has ended.
+fn prune(run_directory: &Path) -> io::Result<()> {
+    let mut ended = Vec::new();
+    for entry in std::fs::read_dir(run_directory)? {
+        let path = entry?.path();
+        // Another launcher may be removing it.
+        let Ok(modified) = path.metadata().and_then(|meta| meta.modified()) else { continue };
+        let age = modified.elapsed().unwrap_or_default();
+        let is_running = || {
+            read_birth(&path).and_then(|handle| Identity::parse(&handle)).is_some_and(|one| one.is_alive())
+        };
+        if age > KEPT_AT_LEAST && !is_running() {
+            ended.push((age, path));
+        }
+    }
+    ended.sort();
+    for (newer, (age, path)) in ended.into_iter().enumerate() {
+        if newer >= KEPT_ATTEMPTS_MAX || age > KEPT_AT_MOST {
+            match std::fs::remove_dir_all(path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Runs in the forked child: a session of its own, so that a Ctrl-C for us does not reach it, and its identity on
 /// disk before it can act.
 fn announce_birth(birth: RawFd) -> io::Result<()> {
@@ -272,6 +311,32 @@ fn announce_birth(birth: RawFd) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_ended_long_ago_or_under_many_newer_ones_is_removed_and_what_runs_is_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let add = |name: &str, age: Duration, stat: &str| {
+            let path = directory.path().join(name);
+            std::fs::create_dir(&path).unwrap();
+            std::fs::write(path.join(BIRTH), stat).unwrap();
+            let then = std::fs::metadata(&path).unwrap().modified().unwrap() - age;
+            File::open(&path).unwrap().set_modified(then).unwrap();
+        };
+        let ended = "2147480000 (x) S 1 42 42 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 1 0 777 1 1";
+        let ours = std::fs::read_to_string("/proc/self/stat").unwrap();
+        add("fresh", Duration::ZERO, ended);
+        add("old", KEPT_AT_MOST + KEPT_AT_LEAST, ended);
+        add("old-and-running", KEPT_AT_MOST + KEPT_AT_LEAST, &ours);
+        for number in 0..KEPT_ATTEMPTS_MAX + 2 {
+            let age = KEPT_AT_LEAST + Duration::from_secs(60 + number as u64);
+            add(&format!("attempt-{number:03}"), age, ended);
+        }
+        prune(directory.path()).unwrap();
+        let is_left = |name: &str| directory.path().join(name).exists();
+        assert!(is_left("fresh") && is_left("old-and-running") && !is_left("old"));
+        assert!(is_left("attempt-000") && is_left("attempt-199"));
+        assert!(!is_left("attempt-200") && !is_left("attempt-201"));
+    }
 
     #[test]
     fn identities_are_read_in_spite_of_strange_names() {

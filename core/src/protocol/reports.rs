@@ -179,7 +179,7 @@ pub struct PlanDone {
     pub summary: Option<PlanSummary>,
 }
 
-/// `POST apply/begin` (empty body): asks to start changing things. Checks the approval and that the state has not
+/// `POST apply/begin`: asks to start changing things. Checks the approval and that the state has not
 /// moved; 409 `stale-plan` ends the attempt. From here on the attempt is never repeated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApplyBegun {

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::store::{self, StoredRun};
-use super::{EndReason, RunError, RunStatus};
+use super::{EndReason, RunError, RunStatus, waiting};
 use crate::access::{Actor, Scope, TraceParent};
 use crate::audit::{self, Action, Entry};
 use crate::db::Tx;
@@ -93,8 +93,8 @@ pub(super) async fn start_next_waiting(
     ids: IdSource,
     workspace_id: WorkspaceId,
 ) -> Result<Option<RunId>, RunError> {
-    let Some((next, unit)) = store::lock_next_waiting(tx, workspace_id).await? else { return Ok(None) };
-    store::stop_waiting(tx, next).await?;
+    let Some((next, unit)) = waiting::lock_next_waiting(tx, workspace_id).await? else { return Ok(None) };
+    waiting::stop_waiting(tx, next).await?;
     workspaces::service::set_active_run(tx, workspace_id, Some(next)).await?;
     enqueue(tx, ids, TaskKind::RunPlan, unit, next, None).await?;
     Ok(Some(next))

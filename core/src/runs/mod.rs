@@ -35,6 +35,8 @@ pub mod sweeps;
 pub mod tasks;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "store")]
+mod waiting;
 
 #[cfg(feature = "store")]
 pub use error::RunError;

@@ -6,7 +6,9 @@ use serde_json::json;
 
 use super::ending::{self, Ending};
 use super::store::{self, InsertRun, StoredRun};
-use super::{EndReason, NewRun, Run, RunError, RunFilter, RunStatus, RunVariable, Step, rules};
+use super::{
+    EndReason, NewRun, Run, RunError, RunFilter, RunStatus, RunVariable, Step, rules, waiting,
+};
 use crate::Deps;
 use crate::access::{Ctx, Permission, Scope};
 use crate::audit::{self, Action};
@@ -69,7 +71,7 @@ async fn create(
     }
     let waiting = mutates && workspace.active_run_id.is_some();
     if waiting {
-        let already = store::count_waiting(tx, workspace.id).await?;
+        let already = waiting::count_waiting(tx, workspace.id).await?;
         if already >= deps.limits.waiting_runs_max {
             return Err(RunError::TooManyWaiting { waiting: already });
         }

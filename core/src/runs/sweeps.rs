@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::ending::{self, Ending};
-use super::{EndReason, RunError, RunStatus, logs, store};
+use super::{EndReason, RunError, RunStatus, logs, store, waiting};
 use crate::Deps;
 use crate::access::{Actor, Scope};
 use crate::audit::Action;
@@ -13,7 +13,7 @@ const BATCH: i64 = 200;
 
 /// Starts waiting runs whose workspace is free. There are some only after a crash or an unblock.
 pub async fn start_waiting(deps: &Deps) -> Result<usize, RunError> {
-    let free = store::free_workspaces_with_waiting(&deps.db.conn().await?, BATCH).await?;
+    let free = waiting::free_workspaces_with_waiting(&deps.db.conn().await?, BATCH).await?;
     let mut started = 0;
     for workspace in free {
         let mut conn = deps.db.conn().await?;

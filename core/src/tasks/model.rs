@@ -9,57 +9,51 @@ use serde_json::Value;
 use crate::access::TraceParent;
 use crate::ids::{BusinessUnitId, TaskId, UserId};
 
-/// What a task does. Adding a kind: `docs/guides/add-a-task-kind.md`.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum TaskKind {
-    /// The plan phase of a run, in an executor.
-    RunPlan,
-    /// The apply phase of a run, in an executor.
-    RunApply,
-    /// Look into a repository for directories that could become workspaces.
-    RepositoryDiscover,
-    /// List the branches of a workspace's repository.
-    WorkspaceBranches,
-    /// Import directories of a repository as workspaces.
-    WorkspaceImport,
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident => $word:literal, $class:ident;)*) => {
+        /// What a task does. Adding a kind: `docs/guides/add-a-task-kind.md`.
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema,
+        )]
+        #[serde(rename_all = "snake_case")]
+        pub enum TaskKind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl TaskKind {
+            /// Every kind.
+            pub const ALL: &[Self] = &[$(Self::$kind,)*];
+
+            /// The word in the database and on the wire.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$kind => $word,)* }
+            }
+
+            /// `None` for an unknown word.
+            pub fn parse(word: &str) -> Option<Self> {
+                match word { $($word => Some(Self::$kind),)* _ => None }
+            }
+
+            /// Which cap the task counts against, and who runs it.
+            pub fn class(self) -> TaskClass {
+                match self { $(Self::$kind => TaskClass::$class,)* }
+            }
+        }
+    };
 }
 
-impl TaskKind {
-    /// Every kind.
-    pub const ALL: [Self; 5] = [
-        Self::RunPlan,
-        Self::RunApply,
-        Self::RepositoryDiscover,
-        Self::WorkspaceBranches,
-        Self::WorkspaceImport,
-    ];
-
-    /// The word in the database and on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::RunPlan => "run_plan",
-            Self::RunApply => "run_apply",
-            Self::RepositoryDiscover => "repository_discover",
-            Self::WorkspaceBranches => "workspace_branches",
-            Self::WorkspaceImport => "workspace_import",
-        }
-    }
-
-    /// `None` for an unknown word.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
-    }
-
-    /// Which cap the task counts against, and who runs it.
-    pub fn class(self) -> TaskClass {
-        match self {
-            Self::RunPlan | Self::RunApply => TaskClass::Executor,
-            Self::RepositoryDiscover | Self::WorkspaceBranches | Self::WorkspaceImport => TaskClass::Short,
-        }
-    }
+// One list, because a kind that were missing from another one would never be claimed.
+kinds! {
+    /// The plan phase of a run, in an executor.
+    RunPlan => "run_plan", Executor;
+    /// The apply phase of a run, in an executor.
+    RunApply => "run_apply", Executor;
+    /// Look into a repository for directories that could become workspaces.
+    RepositoryDiscover => "repository_discover", Short;
+    /// List the branches of a workspace's repository.
+    WorkspaceBranches => "workspace_branches", Short;
+    /// Import directories of a repository as workspaces.
+    WorkspaceImport => "workspace_import", Short;
 }
 
 /// Who runs a task.

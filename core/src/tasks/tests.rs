@@ -19,8 +19,9 @@ fn silent(kind: TaskKind, phase: LeasePhase) -> Silent {
 
 #[test]
 fn words_of_kinds_statuses_and_phases_are_read_back() {
-    for kind in TaskKind::ALL {
+    for &kind in TaskKind::ALL {
         assert_eq!(TaskKind::parse(kind.as_str()), Some(kind));
+        assert_eq!(serde_json::to_value(kind).expect("a word"), kind.as_str());
         assert!(attempts_max(kind) > 0);
     }
     for status in TaskStatus::ALL {

@@ -67,8 +67,8 @@ pub enum StateError {
     Invalid(&'static str),
     /// Too large to be written in one request.
     #[error(
-        "the state has more than {max_bytes} bytes, too large for one request: run the same command as \
-         `plumb tf -- …`, which uploads states of any size"
+        "the state has more than {max_bytes} bytes, too large for one request: let a run write it; executors upload \
+         states of any size"
     )]
     TooLarge {
         /// The limit.

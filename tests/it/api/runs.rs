@@ -1,5 +1,9 @@
 //! Runs from trigger to end, with an executor played by the test: lifecycle, approval, cancellation, fencing.
 
+mod approvals;
+mod attempts;
+mod requests;
+
 use std::time::Duration;
 
 use http::{Method, StatusCode};
@@ -161,93 +165,6 @@ async fn a_plan_run_goes_from_pending_to_planned_and_holds_nothing() {
 }
 
 #[tokio::test]
-async fn an_approved_run_is_applied_and_every_step_is_audited() {
-    let world = World::new().await;
-    let (id, executor) = world.applying().await;
-    assert_eq!(world.status(&id).await, "applying");
-    assert_eq!(executor.apply_done().await.0, StatusCode::NO_CONTENT);
-    assert_eq!(world.status(&id).await, "applied");
-    assert_eq!(
-        world.audit_actions(&id).await,
-        ["run.trigger", "run.planned", "run.approve", "run.apply_begin", "run.end"]
-    );
-    let (_, verified) = world.get("audit/verify").await;
-    assert_eq!(verified["ok"], true, "{verified}");
-}
-
-#[tokio::test]
-async fn of_fifty_parallel_approvals_one_wins_and_queues_one_apply() {
-    let world = World::new().await;
-    let id = world.planned().await;
-    let path = format!("approvals/{id}/approve");
-    let answers = futures::future::join_all((0..50).map(|_| world.post(&path, json!({})))).await;
-    let won = answers.iter().filter(|(status, _)| *status == StatusCode::OK).count();
-    assert_eq!(won, 1);
-    for (status, problem) in answers.iter().filter(|(status, _)| *status != StatusCode::OK) {
-        assert_eq!(*status, StatusCode::CONFLICT, "{problem}");
-        assert_eq!(problem["from"], "applying");
-        assert_eq!(problem["to"], "applying");
-    }
-    assert_eq!(world.live_tasks("run_apply").await, 1);
-    assert_eq!(world.audit_actions(&id).await.iter().filter(|action| *action == "run.approve").count(), 1);
-}
-
-#[tokio::test]
-async fn an_approval_after_the_state_moved_is_refused_as_stale() {
-    let world = World::new().await;
-    let id = world.planned().await;
-    world.move_state(7).await;
-    let (status, problem) = world.post(&format!("approvals/{id}/approve"), json!({})).await;
-    assert_eq!(status, StatusCode::CONFLICT);
-    assert_eq!(problem["type"], "urn:plumbline:problem:stale-plan");
-    assert_eq!(world.status(&id).await, "awaiting_approval");
-}
-
-#[tokio::test]
-async fn an_apply_whose_state_moved_after_approval_ends_as_stale() {
-    let world = World::new().await;
-    let id = world.planned().await;
-    world.post(&format!("approvals/{id}/approve"), json!({})).await;
-    world.move_state(7).await;
-    let executor = FakeExecutor::start(&world.plane).await;
-    let (status, problem) = executor.begin_apply().await;
-    assert_eq!(status, StatusCode::CONFLICT);
-    assert_eq!(problem["type"], "urn:plumbline:problem:stale-plan");
-    let run = world.run(&id).await;
-    assert_eq!((run["status"].as_str(), run["status_reason"].as_str()), (Some("failed"), Some("stale_plan")));
-}
-
-#[tokio::test]
-async fn a_swapped_plan_is_refused_at_approval_and_at_apply() {
-    let world = World::new().await;
-    let id = world.planned().await;
-    let other = json!({"digest": "ab".repeat(32)});
-    let (status, problem) = world.post(&format!("approvals/{id}/approve"), other).await;
-    assert_eq!(status, StatusCode::CONFLICT);
-    assert_eq!(problem["type"], "urn:plumbline:problem:digest-mismatch");
-
-    let digest = world.run(&id).await["approval_digest"].clone();
-    let (status, _) = world.post(&format!("approvals/{id}/approve"), json!({"digest": digest})).await;
-    assert_eq!(status, StatusCode::OK);
-    let executor = FakeExecutor::start(&world.plane).await;
-    let swapped = json!({"plan_sha256": "cd".repeat(32)});
-    let (status, _) = executor.call(Method::POST, "apply/begin", swapped).await;
-    assert_eq!(status, StatusCode::CONFLICT);
-    assert_eq!(world.status(&id).await, "failed");
-}
-
-#[tokio::test]
-async fn a_plan_is_written_once_per_attempt() {
-    let world = World::new().await;
-    world.trigger("plan").await;
-    let executor = FakeExecutor::start(&world.plane).await;
-    assert_eq!(executor.upload(ArtifactKind::PlanFile, b"one").await, StatusCode::NO_CONTENT);
-    assert_eq!(executor.upload(ArtifactKind::PlanFile, b"one").await, StatusCode::NO_CONTENT);
-    assert_eq!(executor.upload(ArtifactKind::PlanFile, b"two").await, StatusCode::CONFLICT);
-    assert_eq!(executor.upload(ArtifactKind::Outputs, b"{}").await, StatusCode::CONFLICT);
-}
-
-#[tokio::test]
 async fn a_second_run_waits_with_its_position_and_starts_when_the_first_ends() {
     let world = World::new().await;
     let first = world.planned().await;
@@ -295,107 +212,6 @@ async fn cancelling_stops_a_run_wherever_it_stands() {
     let executor = FakeExecutor::start(&world.plane).await;
     assert_eq!(cancel(planning).await.1["status"], "cancelled");
     assert_eq!(executor.heartbeat().await.0, StatusCode::CONFLICT);
-}
-
-#[tokio::test]
-async fn a_begun_apply_is_asked_to_stop_and_ends_as_failed_with_the_reason() {
-    let world = World::new().await;
-    let (id, executor) = world.applying().await;
-    let (status, run) = world.post(&format!("runs/{id}/cancel"), json!({"reason": "wrong account"})).await;
-    assert_eq!((status, run["status"].as_str()), (StatusCode::OK, Some("applying")));
-    assert_eq!(run["cancel_requested"], true);
-    assert_eq!(executor.heartbeat().await.1["cancel"], "interrupt");
-    assert_eq!(executor.fail("cancelled", "interrupted").await.0, StatusCode::NO_CONTENT);
-    let run = world.run(&id).await;
-    assert_eq!((run["status"].as_str(), run["status_reason"].as_str()), (Some("failed"), Some("cancelled")));
-}
-
-#[tokio::test]
-async fn a_ticket_is_good_for_one_nonce_and_a_second_ends_the_attempt() {
-    let world = World::new().await;
-    let id = world.trigger("plan").await;
-    let executor = FakeExecutor::start(&world.plane).await;
-    let ticket = &executor.launch.ticket;
-    let (status, again) = trade(&world.plane, ticket, &nonce(1)).await;
-    assert_eq!((status, again["token"].as_str()), (StatusCode::OK, Some(executor.bundle.token.as_str())));
-
-    assert_eq!(trade(&world.plane, ticket, &nonce(2)).await.0, StatusCode::CONFLICT);
-    assert_eq!(executor.heartbeat().await.0, StatusCode::CONFLICT, "the attempt is over");
-    let conn = world.plane.db().conn().await.unwrap();
-    let alarms =
-        conn.query("SELECT 1 FROM audit_entries WHERE action = 'executor.ticket_reused'", &[]).await.unwrap();
-    assert_eq!(alarms.len(), 1);
-    assert_eq!(trade(&world.plane, "made up", &nonce(1)).await.0, StatusCode::GONE);
-    assert_eq!(world.status(&id).await, "running", "the run goes on with another attempt");
-}
-
-#[tokio::test]
-async fn an_empty_plan_is_applied_without_an_executor_only_if_asked_and_provably_empty() {
-    let world = World::new().await;
-    let body = json!({"workspace_id": world.workspace, "command": "apply",
-                      "auto_approve_if_no_changes": true, "auto_approve_skip_apply": true});
-    let (_, run) = world.post("runs", body.clone()).await;
-    FakeExecutor::start(&world.plane).await.plan(NO_CHANGES).await;
-    let id = run["id"].as_str().unwrap();
-    let done = world.run(id).await;
-    assert_eq!(
-        (done["status"].as_str(), done["status_reason"].as_str()),
-        (Some("applied"), Some("no_changes"))
-    );
-    assert_eq!(
-        world.audit_actions(id).await,
-        ["run.trigger", "run.planned", "run.auto_approve", "run.apply_skipped"]
-    );
-
-    for plan in [ADDS_ONE, r#"{"format_version":"9.0"}"#, r#""""#] {
-        let (_, run) = world.post("runs", body.clone()).await;
-        FakeExecutor::start(&world.plane).await.plan(plan).await;
-        let id = run["id"].as_str().unwrap();
-        assert_eq!(world.status(id).await, "awaiting_approval", "{plan}");
-        world.post(&format!("approvals/{id}/reject"), json!({})).await;
-    }
-}
-
-#[tokio::test]
-async fn a_transient_failure_is_tried_again_with_fresh_steps_until_attempts_are_spent() {
-    let world = World::new().await;
-    let id = world.trigger("apply").await;
-    for attempt in 1..=3 {
-        let executor = FakeExecutor::start(&world.plane).await;
-        assert_eq!(executor.bundle.attempt, attempt);
-        let (_, steps) = world.get(&format!("runs/{id}/steps")).await;
-        assert_eq!(steps["items"][0]["status"], "pending");
-        assert_eq!(steps["items"][0]["attempt"], attempt);
-        executor.step(1, json!({"status": "running"})).await;
-        assert_eq!(executor.fail("transient", "no route to host").await.0, StatusCode::NO_CONTENT);
-        world.plane.advance(Duration::from_secs(900)).await;
-    }
-    let run = world.run(&id).await;
-    assert_eq!((run["status"].as_str(), run["error"].as_str()), (Some("failed"), Some("no route to host")));
-    let (_, workspace) = world.get(&format!("workspaces/{}", world.workspace)).await;
-    assert_eq!(workspace["active_run_id"], Value::Null);
-    assert_eq!(workspace["blocked"], Value::Null, "a plan changes nothing, so nothing is blocked");
-}
-
-#[tokio::test]
-async fn an_executor_that_lost_its_lease_writes_nothing_anywhere() {
-    let world = World::new().await;
-    let id = world.trigger("plan").await;
-    let executor = FakeExecutor::start(&world.plane).await;
-    world.post(&format!("runs/{id}/cancel"), json!({})).await;
-    let begin = json!({"kind": "plan_file", "size_bytes": 1, "sha256": "ab".repeat(32)});
-    let refused = [
-        executor.heartbeat().await,
-        executor.step(1, json!({"status": "running"})).await,
-        executor.log(1, 0, b"late").await,
-        executor.call(Method::POST, "artifacts", begin).await,
-        executor.call(Method::POST, "apply/complete", json!({})).await,
-        executor.fail("permanent", "late").await,
-    ];
-    for (status, problem) in refused {
-        assert_eq!(status, StatusCode::CONFLICT, "{problem}");
-        assert_eq!(problem["type"], "urn:plumbline:problem:lease-lost", "{problem}");
-    }
 }
 
 #[tokio::test]
@@ -487,114 +303,6 @@ async fn a_lost_apply_blocks_its_workspace_until_a_person_has_looked() {
 }
 
 #[tokio::test]
-async fn a_run_of_another_unit_does_not_exist() {
-    let world = World::new().await;
-    let id = world.planned().await;
-    let other = world.plane.unit("other-unit").await;
-    let stranger = world.plane.member(other, Role::Admin).await;
-    for (method, path) in [
-        (Method::GET, format!("runs/{id}")),
-        (Method::GET, format!("runs/{id}/steps")),
-        (Method::GET, format!("runs/{id}/logs?position=1")),
-        (Method::GET, format!("runs/{id}/plan")),
-        (Method::GET, format!("runs/{id}/artifacts")),
-        (Method::GET, format!("runs/{id}/artifacts/plan_text")),
-        (Method::POST, format!("runs/{id}/cancel")),
-        (Method::POST, format!("approvals/{id}/approve")),
-        (Method::POST, format!("approvals/{id}/reject")),
-    ] {
-        let body = (method == Method::POST).then(|| json!({}));
-        let answer =
-            world.plane.call(method.as_str(), &format!("/api/v1/{path}"), stranger.as_str(), body).await;
-        assert_eq!(answer.0, StatusCode::NOT_FOUND, "{path}: {}", answer.2);
-    }
-    let body = json!({"workspace_id": world.workspace, "command": "plan"});
-    assert_eq!(post(&world.plane, &stranger, "/api/v1/runs", body).await.0, StatusCode::NOT_FOUND);
-    let answer = world.plane.call("GET", "/api/v1/runs", stranger.as_str(), None).await;
-    assert_eq!(answer.2["items"], json!([]));
-}
-
-#[tokio::test]
-async fn a_viewer_reads_and_an_operator_acts() {
-    let world = World::new().await;
-    let id = world.planned().await;
-    let viewer = world.plane.user(Role::Viewer).await;
-    for (path, expected) in
-        [("", StatusCode::OK), ("/plan", StatusCode::OK), ("/logs?position=1", StatusCode::FORBIDDEN)]
-    {
-        let answer =
-            world.plane.call("GET", &format!("/api/v1/runs/{id}{path}"), viewer.as_str(), None).await;
-        assert_eq!(answer.0, expected, "{path}");
-    }
-    let body = json!({"workspace_id": world.workspace, "command": "plan"});
-    assert_eq!(post(&world.plane, &viewer, "/api/v1/runs", body).await.0, StatusCode::FORBIDDEN);
-    let operator = world.plane.user(Role::Operator).await;
-    let path = format!("/api/v1/approvals/{id}/approve");
-    assert_eq!(post(&world.plane, &viewer, &path, json!({})).await.0, StatusCode::FORBIDDEN);
-    assert_eq!(post(&world.plane, &operator, &path, json!({})).await.0, StatusCode::OK);
-}
-
-#[tokio::test]
-async fn wrong_values_are_refused_with_the_field() {
-    let world = World::new().await;
-    let cases = [
-        (json!({"branch": "-rf"}), "branch"),
-        (json!({"branch": "a..b"}), "branch"),
-        (json!({"auto_approve_skip_apply": true}), "auto_approve_skip_apply"),
-        (json!({"variables": [{"key": "1x", "value": "v"}]}), "variables.1x"),
-        (json!({"variables": [{"key": "x", "value": "v"}, {"key": "x", "value": "w"}]}), "variables.x"),
-    ];
-    for (more, field) in cases {
-        let mut body = json!({"workspace_id": world.workspace, "command": "plan"});
-        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let (status, problem) = world.post("runs", body).await;
-        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{problem}");
-        assert_eq!(problem["field"], field, "{problem}");
-    }
-    let slashes = json!({"workspace_id": world.workspace, "command": "plan", "branch": "feature/a/b"});
-    assert_eq!(world.post("runs", slashes).await.0, StatusCode::CREATED);
-}
-
-#[tokio::test]
-async fn variables_reach_the_executor_and_nobody_else() {
-    let world = World::new().await;
-    let body = json!({"workspace_id": world.workspace, "command": "plan",
-                      "variables": [{"key": "password", "value": "hunter2-hunter2", "is_secret": true}]});
-    let (_, run) = world.post("runs", body).await;
-    assert!(!run.to_string().contains("hunter2"));
-    let executor = FakeExecutor::start(&world.plane).await;
-    assert_eq!(executor.bundle.variables[0].value, "hunter2-hunter2");
-    let conn = world.plane.db().conn().await.unwrap();
-    let sealed: String = conn.query_one("SELECT variables_sealed FROM runs", &[]).await.unwrap().get(0);
-    assert!(!sealed.contains("hunter2"));
-}
-
-#[tokio::test]
-async fn the_same_idempotency_key_triggers_one_run() {
-    let world = World::new().await;
-    let body = json!({"workspace_id": world.workspace, "command": "plan"});
-    let send = || {
-        world.plane.call_with(
-            "POST",
-            "/api/v1/runs",
-            world.token.as_str(),
-            body.clone(),
-            &[("idempotency-key", "k1")],
-        )
-    };
-    let answers = futures::future::join_all((0..8).map(|_| send())).await;
-    let ids: std::collections::BTreeSet<_> = answers
-        .iter()
-        .filter(|answer| answer.0 == StatusCode::CREATED)
-        .map(|answer| answer.2["id"].to_string())
-        .collect();
-    assert_eq!(ids.len(), 1, "{:?}", answers.iter().map(|answer| answer.0).collect::<Vec<_>>());
-    assert_eq!(send().await.2["id"].to_string(), *ids.first().unwrap());
-    let (_, runs) = world.get("runs").await;
-    assert_eq!(runs["items"].as_array().unwrap().len(), 1);
-}
-
-#[tokio::test]
 async fn a_finished_plan_can_be_promoted_to_an_apply() {
     let world = World::new().await;
     let id = world.trigger("plan").await;
@@ -607,26 +315,4 @@ async fn a_finished_plan_can_be_promoted_to_an_apply() {
     );
     let waiting = promoted["id"].as_str().unwrap();
     assert_eq!(world.post(&format!("runs/{waiting}/promote"), json!({})).await.0, StatusCode::CONFLICT);
-}
-
-#[tokio::test]
-async fn lists_are_filtered_and_paged_without_gaps() {
-    let world = World::new().await;
-    let mut triggered = Vec::new();
-    for _ in 0..5 {
-        triggered.push(world.trigger("plan").await);
-    }
-    triggered.reverse();
-    let mut seen = Vec::new();
-    let mut path = "runs?limit=2&status=pending&command=plan".to_owned();
-    loop {
-        let (_, page) = world.get(&path).await;
-        seen.extend(
-            page["items"].as_array().unwrap().iter().map(|run| run["id"].as_str().unwrap().to_owned()),
-        );
-        let Some(cursor) = page["next_cursor"].as_str() else { break };
-        path = format!("runs?limit=2&status=pending&command=plan&cursor={cursor}");
-    }
-    assert_eq!(seen, triggered);
-    assert_eq!(world.get("runs?status=applied").await.1["items"], json!([]));
 }

@@ -4,7 +4,7 @@
 
 mod apply;
 mod clone;
-mod fake_callback;
+pub(crate) mod fake_callback;
 mod fake_tool;
 mod floods;
 mod hostile;
@@ -12,4 +12,4 @@ mod launcher;
 mod plan;
 mod stopping;
 mod tools;
-mod world;
+pub(crate) mod world;

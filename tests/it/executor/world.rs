@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -20,6 +21,7 @@ pub(crate) struct World {
     root: tempfile::TempDir,
     pub(crate) bundle: Bundle,
     pub(crate) environment: Vec<(String, String)>,
+    uid: Option<u32>,
 }
 
 /// A finished executor.
@@ -61,7 +63,7 @@ impl World {
         let repo = root.path().join("repos/stack");
         std::fs::create_dir_all(&repo).unwrap();
         git(&repo, &["init", "--quiet"]);
-        let world = Self { bundle: bundle(&repo), environment: Vec::new(), root };
+        let world = Self { bundle: bundle(&repo), environment: Vec::new(), uid: None, root };
         world.commit(files);
         world
     }
@@ -89,6 +91,14 @@ impl World {
         self.bundle.variables.push(Variable { key: key.into(), value: value.into(), is_secret: true });
     }
 
+    /// Gives everything to another user; executors run as that user from now on.
+    pub(crate) fn run_as(&mut self, uid: u32) {
+        let owner = format!("{uid}:{uid}");
+        let given = Command::new("chown").arg("-R").arg(owner).arg(self.root.path()).status().unwrap();
+        assert!(given.success());
+        self.uid = Some(uid);
+    }
+
     /// Starts the executor against a fresh fake.
     pub(crate) async fn start(&self) -> Running {
         self.start_against(FakeCallback::start(self.bundle.clone()).await)
@@ -97,7 +107,11 @@ impl World {
     pub(crate) fn start_against(&self, fake: FakeCallback) -> Running {
         let task_id = fake.bundle.lock().unwrap().task_id;
         let log = std::fs::File::create(self.root.path().join("executor.log")).unwrap();
-        let child = Command::new(plumbline_tests::bin("executor-task"))
+        let mut command = Command::new(plumbline_tests::bin("executor-task"));
+        if let Some(uid) = self.uid {
+            command.uid(uid).gid(uid).env("HOME", self.root.path());
+        }
+        let child = command
             .env_remove("TF_CLI_CONFIG_FILE")
             .env("PLUMBLINE_CALLBACK_URL", &fake.url)
             .env("PLUMBLINE_TICKET", "ticket-ticket-ticket")

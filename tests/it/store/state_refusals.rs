@@ -130,7 +130,7 @@ async fn a_state_too_large_for_one_request_is_refused_with_the_way_out() {
     let backend = Backend::start().await;
     let (status, _, body) = backend.write(None, &state(1, "l", &"x".repeat(6 << 20))).await;
     assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE);
-    assert!(json_of(&body)["detail"].as_str().unwrap().contains("plumb tf"));
+    assert!(json_of(&body)["detail"].as_str().unwrap().contains("let a run write it"));
 }
 
 #[tokio::test]

@@ -1,0 +1,88 @@
+//! What executors may do in a run, and what they no longer may.
+
+use super::*;
+
+#[tokio::test]
+async fn a_plan_is_written_once_per_attempt() {
+    let world = World::new().await;
+    world.trigger("plan").await;
+    let executor = FakeExecutor::start(&world.plane).await;
+    assert_eq!(executor.upload(ArtifactKind::PlanFile, b"one").await, StatusCode::NO_CONTENT);
+    assert_eq!(executor.upload(ArtifactKind::PlanFile, b"one").await, StatusCode::NO_CONTENT);
+    assert_eq!(executor.upload(ArtifactKind::PlanFile, b"two").await, StatusCode::CONFLICT);
+    assert_eq!(executor.upload(ArtifactKind::Outputs, b"{}").await, StatusCode::CONFLICT);
+}
+
+#[tokio::test]
+async fn a_begun_apply_is_asked_to_stop_and_ends_as_failed_with_the_reason() {
+    let world = World::new().await;
+    let (id, executor) = world.applying().await;
+    let (status, run) = world.post(&format!("runs/{id}/cancel"), json!({"reason": "wrong account"})).await;
+    assert_eq!((status, run["status"].as_str()), (StatusCode::OK, Some("applying")));
+    assert_eq!(run["cancel_requested"], true);
+    assert_eq!(executor.heartbeat().await.1["cancel"], "interrupt");
+    assert_eq!(executor.fail("cancelled", "interrupted").await.0, StatusCode::NO_CONTENT);
+    let run = world.run(&id).await;
+    assert_eq!((run["status"].as_str(), run["status_reason"].as_str()), (Some("failed"), Some("cancelled")));
+}
+
+#[tokio::test]
+async fn a_ticket_is_good_for_one_nonce_and_a_second_ends_the_attempt() {
+    let world = World::new().await;
+    let id = world.trigger("plan").await;
+    let executor = FakeExecutor::start(&world.plane).await;
+    let ticket = &executor.launch.ticket;
+    let (status, again) = trade(&world.plane, ticket, &nonce(1)).await;
+    assert_eq!((status, again["token"].as_str()), (StatusCode::OK, Some(executor.bundle.token.as_str())));
+
+    assert_eq!(trade(&world.plane, ticket, &nonce(2)).await.0, StatusCode::CONFLICT);
+    assert_eq!(executor.heartbeat().await.0, StatusCode::CONFLICT, "the attempt is over");
+    let conn = world.plane.db().conn().await.unwrap();
+    let alarms =
+        conn.query("SELECT 1 FROM audit_entries WHERE action = 'executor.ticket_reused'", &[]).await.unwrap();
+    assert_eq!(alarms.len(), 1);
+    assert_eq!(trade(&world.plane, "made up", &nonce(1)).await.0, StatusCode::GONE);
+    assert_eq!(world.status(&id).await, "running", "the run goes on with another attempt");
+}
+
+#[tokio::test]
+async fn a_transient_failure_is_tried_again_with_fresh_steps_until_attempts_are_spent() {
+    let world = World::new().await;
+    let id = world.trigger("apply").await;
+    for attempt in 1..=3 {
+        let executor = FakeExecutor::start(&world.plane).await;
+        assert_eq!(executor.bundle.attempt, attempt);
+        let (_, steps) = world.get(&format!("runs/{id}/steps")).await;
+        assert_eq!(steps["items"][0]["status"], "pending");
+        assert_eq!(steps["items"][0]["attempt"], attempt);
+        executor.step(1, json!({"status": "running"})).await;
+        assert_eq!(executor.fail("transient", "no route to host").await.0, StatusCode::NO_CONTENT);
+        world.plane.advance(Duration::from_secs(900)).await;
+    }
+    let run = world.run(&id).await;
+    assert_eq!((run["status"].as_str(), run["error"].as_str()), (Some("failed"), Some("no route to host")));
+    let (_, workspace) = world.get(&format!("workspaces/{}", world.workspace)).await;
+    assert_eq!(workspace["active_run_id"], Value::Null);
+    assert_eq!(workspace["blocked"], Value::Null, "a plan changes nothing, so nothing is blocked");
+}
+
+#[tokio::test]
+async fn an_executor_that_lost_its_lease_writes_nothing_anywhere() {
+    let world = World::new().await;
+    let id = world.trigger("plan").await;
+    let executor = FakeExecutor::start(&world.plane).await;
+    world.post(&format!("runs/{id}/cancel"), json!({})).await;
+    let begin = json!({"kind": "plan_file", "size_bytes": 1, "sha256": "ab".repeat(32)});
+    let refused = [
+        executor.heartbeat().await,
+        executor.step(1, json!({"status": "running"})).await,
+        executor.log(1, 0, b"late").await,
+        executor.call(Method::POST, "artifacts", begin).await,
+        executor.call(Method::POST, "apply/complete", json!({})).await,
+        executor.fail("permanent", "late").await,
+    ];
+    for (status, problem) in refused {
+        assert_eq!(status, StatusCode::CONFLICT, "{problem}");
+        assert_eq!(problem["type"], "urn:plumbline:problem:lease-lost", "{problem}");
+    }
+}
