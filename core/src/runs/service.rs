@@ -6,9 +6,7 @@ use serde_json::json;
 
 use super::ending::{self, Ending};
 use super::store::{self, InsertRun, StoredRun};
-use super::{
-    EndReason, NewRun, Run, RunError, RunFilter, RunStatus, RunVariable, Step, rules, waiting,
-};
+use super::{EndReason, NewRun, Run, RunError, RunFilter, RunStatus, RunVariable, Step, rules, waiting};
 use crate::Deps;
 use crate::access::{Ctx, Permission, Scope};
 use crate::audit::{self, Action};
