@@ -18,7 +18,7 @@ ci: ## All that CI checks: format, lints, migrations, documents, tests, demo
 bench: ## Measure the budgets of the design; fails over budget
 	@scripts/bench.sh
 
-soak: ## Run the fault schedules again and again; SEED and MINUTES may be set
+soak: ## Run seeded fault schedules; SEED and MINUTES may be set
 	@scripts/soak.sh
 
 build: ## Build every program

@@ -83,6 +83,8 @@ impl Emulator {
             gateway: ports::listen(options.port, "--port").await?,
             store: ports::listen(options.store_port, "--store-port").await?,
         };
+        // The server of a killed emulator may not have ended yet, and would hold the port.
+        Cluster::end_stale(&home.path("postgres")).await?;
         ports::check_free(options.postgres_port, "--pg-port").await?;
         let secrets = Secrets::ensure(&home)?;
         let cluster = Cluster::start(&Settings {

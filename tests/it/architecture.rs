@@ -57,7 +57,7 @@ fn every_problem_has_a_page_that_says_what_to_do() {
 /// Integration tests that a document names: words with two colons, the first a folder of `tests/it`.
 fn named_tests(document: &str) -> BTreeSet<String> {
     let folders =
-        ["api", "cli", "emulator", "executor", "provider", "queue", "reconcile", "store", "architecture"];
+        ["api", "cli", "emulator", "executor", "faults", "provider", "queue", "reconcile", "store", "architecture"];
     document
         .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == ':'))
         .filter(|word| word.split("::").next().is_some_and(|first| folders.contains(&first)))

@@ -90,6 +90,11 @@ impl<'p> FakeExecutor<'p> {
         Some(Self { plane, launch, bundle: serde_json::from_value(bundle).unwrap() })
     }
 
+    /// One whose ticket the test has traded.
+    pub fn traded(plane: &'p TestPlane, launch: LaunchRequest, bundle: Bundle) -> Self {
+        Self { plane, launch, bundle }
+    }
+
     /// Any call with a JSON body.
     pub async fn call(&self, method: Method, path: &str, body: Value) -> (StatusCode, Value) {
         let path = format!("/executor/v1/{path}");
@@ -151,16 +156,34 @@ impl<'p> FakeExecutor<'p> {
         plan_json: &str,
         summary: Option<plumbline_core::runs::PlanSummary>,
     ) -> (StatusCode, Value) {
+        for (kind, status) in self.upload_plan(plan_json).await {
+            assert_eq!(status, StatusCode::NO_CONTENT, "{kind:?}");
+        }
+        self.plan_done(plan_json, summary).await
+    }
+
+    /// Uploads everything that a plan needs.
+    pub async fn upload_plan(&self, plan_json: &str) -> Vec<(ArtifactKind, StatusCode)> {
         let plan = plan_file(&self.bundle.run_id.to_string());
+        let mut statuses = Vec::new();
         for (kind, bytes) in [
             (ArtifactKind::PlanFile, plan.as_bytes()),
             (ArtifactKind::PlanText, b"a plan in words".as_slice()),
             (ArtifactKind::PlanJson, plan_json.as_bytes()),
             (ArtifactKind::PlanJsonRedacted, plan_json.as_bytes()),
         ] {
-            let status = self.upload(kind, bytes).await;
-            assert_eq!(status, StatusCode::NO_CONTENT, "{kind:?}");
+            statuses.push((kind, self.upload(kind, bytes).await));
         }
+        statuses
+    }
+
+    /// Completes the plan phase.
+    pub async fn plan_done(
+        &self,
+        plan_json: &str,
+        summary: Option<plumbline_core::runs::PlanSummary>,
+    ) -> (StatusCode, Value) {
+        let plan = plan_file(&self.bundle.run_id.to_string());
         let done = PlanDone {
             plan_sha256: Sha256Digest::of(plan.as_bytes()),
             plan_json_sha256: Sha256Digest::of(plan_json.as_bytes()),

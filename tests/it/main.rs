@@ -14,6 +14,7 @@ mod cli;
 mod emulator;
 mod executor;
 mod executors;
+mod faults;
 mod provider;
 mod queue;
 mod reconcile;

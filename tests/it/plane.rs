@@ -58,7 +58,12 @@ impl TestPlane {
 
     /// A fresh plane whose statements are sent in the given mode.
     pub async fn start_as(limits: Limits, pool_size: usize, mode: PgMode) -> Self {
-        let database = TestDatabase::create(&cluster_url()).await.expect("a database for this test");
+        Self::start_on(&cluster_url(), limits, pool_size, mode).await
+    }
+
+    /// A fresh plane on the given cluster.
+    pub async fn start_on(cluster_url: &str, limits: Limits, pool_size: usize, mode: PgMode) -> Self {
+        let database = TestDatabase::create(cluster_url).await.expect("a database for this test");
         let directory = tempfile::tempdir().expect("a scratch directory");
         let keys = Keyring::from_root(ROOT_KEY).expect("the key is long enough");
         let blobs_key = *keys.key(Domain::Blobs).expect("derived");

@@ -41,9 +41,10 @@ pub async fn approve(
         return Err(RunError::DigestMismatch { actual });
     }
     check_not_stale(&tx, &run).await?;
-    approve_as(&tx, &run, ctx.actor.clone(), comment, Action::RunApprove).await?;
     ending::enqueue(&tx, deps.ids, TaskKind::RunApply, run.run.business_unit_id, id, ctx.traceparent.clone())
         .await?;
+    // Last, for it ends with the audit entry, which locks the chain.
+    approve_as(&tx, &run, ctx.actor.clone(), comment, Action::RunApprove).await?;
     tx.commit().await?;
     // Given back before the next one is taken: a function has one connection.
     drop(conn);

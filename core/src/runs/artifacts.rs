@@ -7,7 +7,7 @@ use super::{ArtifactView, RunError, ending, store};
 use crate::Deps;
 use crate::access::{Ctx, Permission};
 use crate::audit::{self, Action};
-use crate::db::{DbError, Query};
+use crate::db::{DbError, Param, Query};
 use crate::digest::Sha256Digest;
 use crate::executors::ExecutorCaller;
 use crate::ids::{ArtifactId, BlobId, RunId};
@@ -76,25 +76,26 @@ pub async fn begin(
     let sha256: &[u8] = &upload.sha256.0;
     let size = i64::try_from(upload.size_bytes).unwrap_or(i64::MAX);
     let conn = deps.db.conn().await?;
-    let row = conn
-        .query_opt(
-            BEGIN,
-            &[
-                &deps.ids.mint::<BlobId>(),
-                &caller.business_unit_id,
-                &key,
-                &size,
-                &sha256,
-                &content_type(upload.kind),
-                &deps.limits.upload_url_age.as_secs_f64(),
-                &deps.ids.mint::<ArtifactId>(),
-                &caller.run_id,
-                &kind,
-                &caller.lease.token,
-                &caller.lease.task_id,
-            ],
-        )
-        .await?;
+    let (blob, artifact): (BlobId, ArtifactId) = (deps.ids.mint(), deps.ids.mint());
+    let params: [&dyn Param; 12] = [
+        &blob,
+        &caller.business_unit_id,
+        &key,
+        &size,
+        &sha256,
+        &content_type(upload.kind),
+        &deps.limits.upload_url_age.as_secs_f64(),
+        &artifact,
+        &caller.run_id,
+        &kind,
+        &caller.lease.token,
+        &caller.lease.task_id,
+    ];
+    let row = match conn.query_opt(BEGIN, &params).await {
+        // The same request, repeated while the first was under way, waited for it: now it finds what that wrote.
+        Err(error) if error.is_duplicate_of("blobs_key") => conn.query_opt(BEGIN, &params).await?,
+        first => first?,
+    };
     let Some(row) = row else { return Err(RunError::LeaseLost) };
     if row.get::<_, Vec<u8>>("sha256") != sha256 || row.get::<_, i64>("size_bytes") != size {
         return Err(RunError::Artifact { kind, reason: "it was begun with other content in this attempt" });

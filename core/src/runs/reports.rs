@@ -41,13 +41,14 @@ pub async fn report_step(
     }
     let mut conn = deps.db.conn().await?;
     let tx = conn.begin().await?;
+    // The run before its steps, as whoever ends a run locks them: the other way round would be a deadlock.
     if report.commit.is_some() || report.tool_version.is_some() {
         pin(&tx, caller, position, report).await?;
     }
-    let name = set_step(&tx, caller, position, report).await?;
-    if name == rules::PLAN_STEP && report.status == StepStatus::Running {
+    if rules::is_plan_step(position) && report.status == StepStatus::Running {
         store::advance(&tx, caller.run_id, RunStatus::Planning).await?;
     }
+    set_step(&tx, caller, position, report).await?;
     tx.commit().await?;
     Ok(())
 }
@@ -60,10 +61,10 @@ async fn set_step(
     caller: &ExecutorCaller,
     position: i16,
     report: &StepReport,
-) -> Result<String, RunError> {
+) -> Result<(), RunError> {
     let phase = super::tasks::step_phase(caller.phase).as_str();
-    let row = query
-        .query_opt(
+    let written = query
+        .execute(
             SET_STEP,
             &[
                 &caller.run_id,
@@ -76,8 +77,8 @@ async fn set_step(
             ],
         )
         .await?;
-    if let Some(row) = row {
-        return Ok(row.get(0));
+    if written > 0 {
+        return Ok(());
     }
     if query.query_opt(STEP_EXISTS, &[&caller.run_id, &position, &phase]).await?.is_none() {
         return Err(RunError::NotFound("step of this phase"));
@@ -265,6 +266,9 @@ pub async fn begin_apply(deps: &Deps, caller: &ExecutorCaller, begun: &ApplyBegu
     let mut conn = deps.db.conn().await?;
     let tx = conn.begin().await?;
     let run = lock(&tx, caller).await?;
+    if run.apply_begun_at.is_some() {
+        return repeat_begin(&tx, caller, &run, begun).await;
+    }
     let refused = match may_begin(&tx, &run, begun).await {
         Ok(()) => None,
         Err(error @ (RunError::StalePlan { .. } | RunError::DigestMismatch { .. })) => Some(error),
@@ -293,6 +297,21 @@ pub async fn begin_apply(deps: &Deps, caller: &ExecutorCaller, begun: &ApplyBegu
     audit::service::record(&tx, &ending::entry(&run.run, Actor::System, Action::RunApplyBegin, details))
         .await?;
     tx.commit().await?;
+    Ok(())
+}
+
+/// The answer was lost. A begun apply is never given to another attempt, so who holds the lease is who began it.
+async fn repeat_begin(
+    tx: &Tx<'_>,
+    caller: &ExecutorCaller,
+    run: &StoredRun,
+    begun: &ApplyBegun,
+) -> Result<(), RunError> {
+    tasks::service::lock_held(tx, caller.lease).await?;
+    if run.plan_sha256 != Some(begun.plan_sha256) {
+        let actual = run.run.approval_digest.ok_or(RunError::NotFound("plan"))?;
+        return Err(RunError::DigestMismatch { actual });
+    }
     Ok(())
 }
 
@@ -338,7 +357,10 @@ pub async fn attempt_failed(
     let run = lock(&tx, caller).await?;
     let error: String = failed.error.chars().take(ERROR_CHARS_MAX).collect();
     let begun = run.apply_begun_at.is_some();
-    if failed.kind == FailureKind::Transient && !begun {
+    // An executor that was told to stop says `cancelled`, whoever told it. Without a person's word it was the sweep or
+    // the platform, and the run has lost nothing but an attempt.
+    let stopped_by_platform = failed.kind == FailureKind::Cancelled && !run.run.cancel_requested;
+    if (failed.kind == FailureKind::Transient || stopped_by_platform) && !begun {
         let held = tasks::service::lock_held(&tx, caller.lease).await?;
         let retry = FailedAttempt::Retry(error.clone());
         let outcome = tasks::service::fail(&tx, caller.lease, &retry, rand::random(), &deps.limits).await?;
@@ -367,13 +389,13 @@ async fn end_failed(
     error: &str,
 ) -> Result<(), RunError> {
     let reason = match failed.kind {
-        FailureKind::Permanent | FailureKind::Transient => EndReason::Error,
-        FailureKind::Cancelled => EndReason::Cancelled,
+        FailureKind::Cancelled if run.run.cancel_requested => EndReason::Cancelled,
+        FailureKind::Permanent | FailureKind::Transient | FailureKind::Cancelled => EndReason::Error,
         FailureKind::TimedOut => EndReason::TimedOut,
     };
-    let cancelled = reason == EndReason::Cancelled && run.run.status != RunStatus::Applying;
+    let cancelled = reason == EndReason::Cancelled;
     let ending = Ending {
-        to: if cancelled { RunStatus::Cancelled } else { RunStatus::Failed },
+        to: if cancelled { rules::cancelled_from(run.run.status) } else { RunStatus::Failed },
         reason: Some(reason),
         error: Some(error),
         actor: Actor::System,

@@ -1,6 +1,6 @@
 //! Decisions about runs.
 
-use super::{PlanSummary, StepPhase};
+use super::{EndReason, PlanSummary, RunStatus, StepPhase};
 use crate::digest::Sha256Digest;
 
 /// The steps of a Terraform run, in order. Executor, API and CLI all read this table; a step's position is its place
@@ -19,7 +19,12 @@ const STEPS: &[(StepPhase, &str)] = &[
 ];
 
 /// The step that makes a run `planning`.
-pub(super) const PLAN_STEP: &str = "Terraform Plan";
+const PLAN_STEP: &str = "Terraform Plan";
+
+/// Whether the step at this position is the one that makes a run `planning`.
+pub(super) fn is_plan_step(position: i16) -> bool {
+    steps_of(true).iter().any(|(at, _, name)| *at == position && *name == PLAN_STEP)
+}
 
 /// The steps of a run: position, phase, name. A plan-only run has the plan's steps.
 pub fn steps_of(mutates: bool) -> Vec<(i16, StepPhase, &'static str)> {
@@ -29,6 +34,24 @@ pub fn steps_of(mutates: bool) -> Vec<(i16, StepPhase, &'static str)> {
         .filter(|((phase, _), _)| mutates || *phase == StepPhase::Plan)
         .map(|((phase, name), position)| (position, *phase, *name))
         .collect()
+}
+
+/// How a run ends whose task ended without a report of its executor. A begun apply is lost, asked to stop or not: nobody
+/// knows what it left behind. Otherwise nothing was changed, and who asked to cancel gets what they asked for.
+pub(super) fn end_without_report(
+    from: RunStatus,
+    apply_begun: bool,
+    cancel_requested: bool,
+) -> (RunStatus, EndReason) {
+    match (apply_begun, cancel_requested) {
+        (true, _) | (false, false) => (RunStatus::Failed, EndReason::Lost),
+        (false, true) => (cancelled_from(from), EndReason::Cancelled),
+    }
+}
+
+/// Where a cancelled run goes whose apply has not begun.
+pub(super) fn cancelled_from(from: RunStatus) -> RunStatus {
+    if from.may_become(RunStatus::Cancelled) { RunStatus::Cancelled } else { RunStatus::Failed }
 }
 
 /// Whether a plan changes anything. Only a readable, error-free plan without any kind of change has none.

@@ -6,7 +6,9 @@ use serde_json::json;
 
 use super::ending::{self, Ending};
 use super::store::{self, InsertRun, StoredRun};
-use super::{EndReason, NewRun, Run, RunError, RunFilter, RunStatus, RunVariable, Step, waiting};
+use super::{
+    EndReason, NewRun, Run, RunError, RunFilter, RunStatus, RunVariable, Step, rules, waiting,
+};
 use crate::Deps;
 use crate::access::{Ctx, Permission, Scope};
 use crate::audit::{self, Action};
@@ -219,9 +221,8 @@ pub async fn cancel(deps: &Deps, ctx: &Ctx, id: RunId, reason: Option<&str>) -> 
                 Err(error) => return Err(error.into()),
             }
         }
-        let to = if run.run.status == RunStatus::Applying { RunStatus::Failed } else { RunStatus::Cancelled };
         let ending = Ending {
-            to,
+            to: rules::cancelled_from(run.run.status),
             reason: Some(EndReason::Cancelled),
             error: reason,
             actor: ctx.actor.clone(),

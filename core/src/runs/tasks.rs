@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::ending::{self, Ending};
 use super::store::{self, StoredRun};
-use super::{EndReason, RunError, RunStatus, StepPhase, rules};
+use super::{RunError, RunStatus, StepPhase, rules};
 use crate::Deps;
 use crate::access::{Actor, Scope};
 use crate::audit::{self, Action, Entry};
@@ -162,8 +162,8 @@ fn steps(phase: RunPhase, mutates: bool) -> Vec<StepSpec> {
         .collect()
 }
 
-/// The task of a run spent its attempts or was lost: the run fails. If its apply had begun, nobody knows what was
-/// changed, so the workspace is blocked until a person has looked.
+/// The task of a run spent its attempts or was lost: the run fails, or is cancelled if somebody had asked for that. If
+/// its apply had begun, nobody knows what was changed, so the workspace is blocked until a person has looked.
 pub async fn dead_lettered(
     tx: &Tx<'_>,
     ids: IdSource,
@@ -177,16 +177,13 @@ pub async fn dead_lettered(
     if run.run.completed_at.is_some() {
         return Ok(());
     }
-    if task.kind == TaskKind::RunApply && run.apply_begun_at.is_some() {
+    let begun = task.kind == TaskKind::RunApply && run.apply_begun_at.is_some();
+    if begun {
         block(tx, &run, error).await?;
     }
-    let ending = Ending {
-        to: RunStatus::Failed,
-        reason: Some(EndReason::Lost),
-        error: Some(error),
-        actor: Actor::System,
-        action: Action::RunEnd,
-    };
+    let (to, reason) = rules::end_without_report(run.run.status, begun, run.run.cancel_requested);
+    let ending =
+        Ending { to, reason: Some(reason), error: Some(error), actor: Actor::System, action: Action::RunEnd };
     ending::end(tx, ids, &run, &ending).await
 }
 

@@ -3,7 +3,10 @@
 use serde_json::json;
 
 use super::lifecycle::RunStatus;
-use super::{ApprovalFacts, PlanUnreadable, approval_digest, has_changes, read_changes, steps_of, summarise};
+use super::rules::end_without_report;
+use super::{
+    ApprovalFacts, EndReason, PlanUnreadable, approval_digest, has_changes, read_changes, steps_of, summarise,
+};
 use crate::digest::Sha256Digest;
 
 fn plan(changes: serde_json::Value) -> Vec<u8> {
@@ -126,4 +129,15 @@ fn any_changed_fact_changes_the_approval_digest() {
     for other in &others {
         assert_ne!(approval_digest(other), base, "{other:?}");
     }
+}
+
+#[test]
+fn a_run_without_a_report_is_lost_unless_its_end_was_asked_for_in_time() {
+    use RunStatus::{Applying, Cancelled, Failed, Planning};
+    for begun_and_asked in [false, true] {
+        assert_eq!(end_without_report(Applying, true, begun_and_asked), (Failed, EndReason::Lost));
+    }
+    assert_eq!(end_without_report(Planning, false, false), (Failed, EndReason::Lost));
+    assert_eq!(end_without_report(Planning, false, true), (Cancelled, EndReason::Cancelled));
+    assert_eq!(end_without_report(Applying, false, true), (Failed, EndReason::Cancelled));
 }

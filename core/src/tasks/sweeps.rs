@@ -91,6 +91,11 @@ async fn give_back(tx: &Tx<'_>, deps: &Deps, judged: &Judged) -> Result<bool, Ta
         executors::service::request_stop(tx, executor, "it never traded its ticket").await?;
     }
     let why = "its executor never reported for work";
+    if judged.cancelled {
+        // Queued again it would only be refused at its trade, for ever.
+        end_cancelled(tx, deps, judged, why).await?;
+        return Ok(true);
+    }
     service::give_back(tx, judged.task.lease, deps.limits.backoff_base, why).await?;
     Ok(true)
 }
@@ -106,15 +111,20 @@ async fn fail(tx: &Tx<'_>, deps: &Deps, judged: &Judged) -> Result<(), TaskError
     let lease = judged.task.lease;
     let why = silence(judged);
     if judged.cancelled {
-        service::finish(tx, lease, FinishedOutcome::Cancelled, Some(why), None).await?;
-        dispatch::dead_lettered(tx, deps.ids, &judged.task, why).await?;
-        return Ok(());
+        return end_cancelled(tx, deps, judged, why).await;
     }
     let retry = FailedAttempt::Retry(why.into());
     let next = service::fail(tx, lease, &retry, rand::random(), &deps.limits).await?;
     if next == Backoff::DeadLettered {
         dispatch::dead_lettered(tx, deps.ids, &judged.task, why).await?;
     }
+    Ok(())
+}
+
+/// Somebody asked for the attempt's end, and nothing was changed under it.
+async fn end_cancelled(tx: &Tx<'_>, deps: &Deps, judged: &Judged, why: &str) -> Result<(), TaskError> {
+    service::finish(tx, judged.task.lease, FinishedOutcome::Cancelled, Some(why), None).await?;
+    dispatch::dead_lettered(tx, deps.ids, &judged.task, why).await?;
     Ok(())
 }
 

@@ -73,6 +73,11 @@ impl Cluster {
         Err(last)
     }
 
+    /// Stops the server that an earlier process left on the cluster of this directory, if there is one.
+    pub async fn end_stale(directory: &Path) -> anyhow::Result<()> {
+        stop_stale(&Place::prepare(directory).await?.directory.join("data")).await
+    }
+
     /// A URL of one of the cluster's databases, with the superuser's password.
     pub fn url(&self, database: &str) -> String {
         format!("postgres://postgres:{}@127.0.0.1:{}/{database}", self.password, self.port)

@@ -46,8 +46,16 @@ pub struct Up {
 impl Up {
     /// Starts it on random ports and waits until it is ready.
     pub async fn start(directory: &Path, more: &[&str]) -> Self {
+        Self::start_on(directory, [0; 3], more).await
+    }
+
+    /// The same on these ports of the gateway, the store and Postgres.
+    pub async fn start_on(directory: &Path, ports: [u16; 3], more: &[&str]) -> Self {
         let text = directory.to_str().expect("UTF-8");
-        let mut up = command(&["up", "--port", "0", "--store-port", "0", "--pg-port", "0", "--fsync", "off"]);
+        let mut up = command(&["up", "--fsync", "off"]);
+        for (name, port) in ["--port", "--store-port", "--pg-port"].iter().zip(ports) {
+            up.args([*name, &port.to_string()]);
+        }
         let log = std::fs::File::create(directory.with_extension("log")).expect("a log");
         let child = up
             .args(["--dir", text, "--cache", &format!("{text}-cache")])

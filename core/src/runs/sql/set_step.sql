@@ -10,4 +10,3 @@ FROM tasks t
 WHERE s.run_id = $1 AND s.position = $2 AND s.phase = $3
   AND t.id = $6 AND t.lease_token = $7 AND t.status = 'running'
   AND (s.status = $4 OR s.status = 'pending' OR (s.status = 'running' AND $4 <> 'pending'))
-RETURNING s.name

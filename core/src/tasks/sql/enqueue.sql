@@ -1,5 +1,8 @@
 WITH unit AS (
-    INSERT INTO queue_units (business_unit_id, class) VALUES ($2, $3) ON CONFLICT DO NOTHING
+    -- ON CONFLICT alone would wait for whoever is changing the row's counter, and be one half of a deadlock.
+    INSERT INTO queue_units (business_unit_id, class)
+    SELECT $2, $3 WHERE NOT EXISTS (SELECT 1 FROM queue_units WHERE business_unit_id = $2 AND class = $3)
+    ON CONFLICT DO NOTHING
 )
 INSERT INTO tasks (id, business_unit_id, class, kind, subject_id, payload, priority, run_after, attempts_max,
                    dedupe_key, traceparent, requested_by, replay_of)
