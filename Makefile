@@ -36,7 +36,7 @@ schema: ## Write migrations/schema.sql from the migrations
 openapi: ## Write docs/openapi.json from the handlers
 	@scripts/generate.sh openapi
 
-clean: ## Remove what was built, cached and kept here
+clean: ## Remove what was built and cached; what 'make up' keeps stays
 	@scripts/clean.sh
 
 help: ## This list

@@ -27,9 +27,6 @@ need_git() {
 
 # Terraform is in no package registry, so it is the one thing that a person may have to install.
 find_terraform() {
-  if [ -n "${PLUMBLINE_TERRAFORM:-}" ] && [ -x "$PLUMBLINE_TERRAFORM" ]; then
-    return 0
-  fi
   local tool
   for tool in terraform tofu; do
     command -v "$tool" >/dev/null && return 0

@@ -1,5 +1,6 @@
 //! The rules of the tree: layers, names, documents.
 
+mod documents;
 mod layers;
 
 use std::collections::BTreeSet;

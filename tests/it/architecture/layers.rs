@@ -116,6 +116,23 @@ fn nothing_hangs_on_a_connection() {
 }
 
 #[test]
+fn files_are_short_enough_to_be_read() {
+    const LINES_MAX: usize = 400;
+    let mut all = Vec::new();
+    for folder in ["core", "adapters", "functions", "executor-task", "local-emulator", "cli", "tests"] {
+        sources(&root().join(folder), &mut all);
+    }
+    let long: Vec<String> = all
+        .iter()
+        .filter(|path| !path.components().any(|part| part.as_os_str() == "target"))
+        .map(|path| (path, std::fs::read_to_string(path).expect("a source file").lines().count()))
+        .filter(|(_, lines)| *lines > LINES_MAX)
+        .map(|(path, lines)| format!("{}: {lines} lines", path.display()))
+        .collect();
+    assert_eq!(long, Vec::<String>::new());
+}
+
+#[test]
 fn no_file_is_a_place_for_everything() {
     let mut all = Vec::new();
     for folder in
