@@ -28,6 +28,8 @@ pub mod reports;
 #[cfg(feature = "store")]
 pub mod service;
 #[cfg(feature = "store")]
+pub mod steps;
+#[cfg(feature = "store")]
 mod store;
 #[cfg(feature = "store")]
 pub mod sweeps;

@@ -8,7 +8,7 @@ use plumbline_api::body::{Body, Path, Query};
 use plumbline_api::problem::Problem;
 use plumbline_core::Deps;
 use plumbline_core::protocol::{LogAnswer, StepReport};
-use plumbline_core::runs::{logs, reports};
+use plumbline_core::runs::{logs, steps};
 use serde::Deserialize;
 
 use crate::caller::Attempt;
@@ -27,7 +27,7 @@ pub(crate) async fn report(
     Path(position): Path<i16>,
     Body(report): Body<StepReport>,
 ) -> Result<StatusCode, Problem> {
-    reports::report_step(&deps, &caller, position, &report).await.map_err(of_run)?;
+    steps::report(&deps, &caller, position, &report).await.map_err(of_run)?;
     Ok(StatusCode::NO_CONTENT)
 }
 
