@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use plumbline_core::db::Query as _;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -73,6 +75,14 @@ impl Stage {
         let conn = self.plane.db().conn().await.unwrap();
         let row = conn.query_opt(ATTEMPTS, &[&run.parse::<Uuid>().unwrap(), &kind]).await.unwrap();
         row.unwrap_or_else(|| panic!("the {kind} task of {run} is lost")).get(0)
+    }
+}
+
+/// Ends what a failed test has left running: an executor goes on alone for hours.
+pub fn kill_below(directory: &Path) {
+    for pid in processes_below(directory) {
+        // It may have ended by itself.
+        let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
     }
 }
 

@@ -8,7 +8,7 @@ use plumbline_core::db::{Connect, Db, PgMode, Query as _, testing::set_clock_off
 use plumbline_emulator::Facts;
 use serde_json::{Value, json};
 
-use super::checks::processes_below;
+use super::checks::{kill_below, processes_below};
 use super::gate::Gate;
 use super::stage::{PATIENCE, serve_slow_state, stack};
 use crate::emulator::program::{Up, scratch};
@@ -174,6 +174,14 @@ impl Machine {
         let rows =
             db.conn().await.unwrap().query(ATTEMPTS, &[&run.parse::<uuid::Uuid>().unwrap()]).await.unwrap();
         rows.iter().map(|row| row.get(0)).collect()
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        // First the emulator, which would launch more.
+        self.up = None;
+        kill_below(&self.home());
     }
 }
 

@@ -26,6 +26,7 @@ use plumbline_worker::Outbound;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::checks::kill_below;
 use super::gate::{self, Gate};
 use crate::emulator::program::scratch;
 use crate::emulator::session::git;
@@ -302,6 +303,12 @@ impl Stage {
     /// A count in the database.
     pub async fn count(&self, sql: &str) -> i64 {
         self.plane.db().conn().await.unwrap().query_one(sql, &[]).await.unwrap().get(0)
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        kill_below(&self.executors());
     }
 }
 
