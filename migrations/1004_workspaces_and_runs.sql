@@ -133,6 +133,7 @@ CREATE TABLE run_steps (
     PRIMARY KEY (run_id, position),
     FOREIGN KEY (business_unit_id, run_id) REFERENCES runs (business_unit_id, id) ON DELETE CASCADE
 );
+CREATE INDEX run_steps_to_compact ON run_steps (run_id) WHERE log_bytes > 0 AND log_blob_id IS NULL;
 
 -- The growing log of a step; moved to the object store when the run has ended.
 CREATE TABLE log_chunks (

@@ -37,6 +37,7 @@ CREATE TABLE audit_checkpoints (
     created_at    timestamptz NOT NULL DEFAULT plumbline_now(),
     stored_at     timestamptz
 );
+CREATE INDEX audit_checkpoints_unstored ON audit_checkpoints (sequence) WHERE stored_at IS NULL;
 
 -- The next place in a chain. Locks the chain's head until the transaction ends and makes a missing one; the time is
 -- read under the lock, so it rises along the chain. Runs with its owner's rights: functions append, they cannot write

@@ -577,6 +577,8 @@ CREATE TABLE workspaces (
 
 CREATE INDEX artifacts_blob ON public.artifacts USING btree (blob_id);
 
+CREATE INDEX audit_checkpoints_unstored ON public.audit_checkpoints USING btree (sequence) WHERE (stored_at IS NULL);
+
 CREATE INDEX audit_entries_run ON public.audit_entries USING btree (run_id, sequence DESC) WHERE (run_id IS NOT NULL);
 
 CREATE INDEX audit_entries_time ON public.audit_entries USING btree (created_at DESC, sequence DESC, chain_id DESC);
@@ -602,6 +604,8 @@ CREATE INDEX idempotency_keys_expiry ON public.idempotency_keys USING btree (exp
 CREATE INDEX memberships_unit ON public.memberships USING btree (business_unit_id);
 
 CREATE INDEX quarantined_states_of_workspace ON public.quarantined_states USING btree (workspace_id, id DESC);
+
+CREATE INDEX run_steps_to_compact ON public.run_steps USING btree (run_id) WHERE ((log_bytes > 0) AND (log_blob_id IS NULL));
 
 CREATE INDEX runs_by_status ON public.runs USING btree (business_unit_id, status, id DESC);
 

@@ -29,13 +29,14 @@ pub async fn run_all(deps: &Deps, launcher: &dyn Launcher) -> Vec<SweepReport> {
         run("executors.stop", executors::liveness::stop_unwanted(deps, launcher)).await,
         run("runs.waiting", runs::sweeps::start_waiting(deps)).await,
         run("runs.plan_expiry", runs::sweeps::expire_plans(deps)).await,
-        run("runs.logs", runs::sweeps::compact_logs(deps)).await,
         run("tfstates.uploads", tfstates::service::sweep_uploads(deps)).await,
         run("audit.checkpoint", async { audit::service::checkpoint(deps).await.map(usize::from) }).await,
         run("sessions.retention", async { sessions::service::forget(deps).await.map(rows) }).await,
         run("idempotency.retention", async { idempotency::service::forget(deps).await.map(rows) }).await,
         run("tasks.counters", tasks::sweeps::repair_counters(deps)).await,
         run("tasks.retention", tasks::sweeps::forget_finished(deps)).await,
+        // Last: it moves the most bytes, and must not keep the others from running.
+        run("runs.logs", runs::sweeps::compact_logs(deps)).await,
     ]
 }
 

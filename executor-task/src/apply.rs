@@ -18,8 +18,17 @@ const PLAN_NAME: &str = "tfplan";
 /// A step's summary has room for these.
 const TOUCHED_BYTES_MAX: usize = 3 << 10;
 
-/// Runs all steps and reports the apply. What was touched is left in `touched`, also when it fails.
-pub(crate) async fn run(session: &Session, touched: &mut Vec<TouchedResource>) -> Result<(), StepError> {
+/// What an apply left behind, also when it fails.
+#[derive(Debug, Default)]
+pub(crate) struct Left {
+    /// What it touched.
+    pub(crate) touched: Vec<TouchedResource>,
+    /// Whether the stored state tells all of it.
+    pub(crate) is_state_whole: bool,
+}
+
+/// Runs all steps and reports the apply.
+pub(crate) async fn run(session: &Session, left: &mut Left) -> Result<(), StepError> {
     let delivery = Delivery::start(session.callback.clone(), &session.layout.ours);
     let backing = Backing::Live(session.callback.clone(), delivery);
     let proxy = StateProxy::start(backing, session.layout.ours.clone()).await?;
@@ -28,6 +37,7 @@ pub(crate) async fn run(session: &Session, touched: &mut Vec<TouchedResource>) -
             proxy.log_to(log);
             let (terraform, commit) = prepare(session, &proxy, log).await?;
             report.commit = Some(commit);
+            report.tool = Some(terraform.name());
             report.tool_version = Some(terraform.version());
             Ok(terraform)
         })
@@ -35,10 +45,10 @@ pub(crate) async fn run(session: &Session, touched: &mut Vec<TouchedResource>) -
     let summary = session
         .step("Terraform Apply", async |log, report| {
             proxy.log_to(log);
-            let applied = apply(session, &terraform, &proxy, log, touched).await;
+            let applied = apply(session, &terraform, &proxy, log, left).await;
             report.summary = match &applied {
                 Ok(summary) => summary.clone(),
-                Err(_) => Some(summarise_touched(touched)),
+                Err(_) => Some(summarise_touched(&left.touched)),
             };
             applied
         })
@@ -94,7 +104,7 @@ async fn apply(
     terraform: &Terraform<'_>,
     proxy: &StateProxy,
     log: &Log,
-    touched: &mut Vec<TouchedResource>,
+    left: &mut Left,
 ) -> Result<Option<Value>, StepError> {
     let reference = session
         .bundle
@@ -119,11 +129,13 @@ async fn apply(
             .await
     };
     reader.finish(&mut show);
-    *touched = reader.touched();
+    left.touched = reader.touched();
     // Also when the child was lost: what it has written must arrive.
     let delivered = proxy.close().await;
     let ended = ended?;
     let is_success = ended.code == Some(0);
+    // 1 is an orderly failure, also after an interrupt. A crash or a kill ends it with something else.
+    left.is_state_whole = matches!(ended.code, Some(0 | 1)) && !ended.was_killed && delivered.is_ok();
     if !is_success || delivered.is_err() {
         save_errored_state(session, terraform, log).await;
     }

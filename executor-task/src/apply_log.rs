@@ -9,6 +9,8 @@ use serde_json::Value;
 const LINE_BYTES_MAX: usize = 1 << 20;
 /// Resources remembered.
 const TOUCHED_MAX: usize = 10_000;
+/// Bytes of them that are reported: a report must stay below the largest request.
+const TOUCHED_BYTES_MAX: usize = 512 << 10;
 
 /// Reads the output of one apply.
 #[derive(Default)]
@@ -49,7 +51,14 @@ impl ApplyLog {
 
     /// Resources that were, or may have been, changed, by address.
     pub(crate) fn touched(&self) -> Vec<TouchedResource> {
-        self.touched.values().cloned().collect()
+        let mut room = TOUCHED_BYTES_MAX;
+        let fits = |one: &&TouchedResource| {
+            let id = one.id.as_ref().map_or(0, String::len);
+            // With room for names, quotes and escapes.
+            room = room.saturating_sub(2 * (one.address.len() + one.action.len() + id) + 64);
+            room > 0
+        };
+        self.touched.values().take_while(fits).cloned().collect()
     }
 
     /// Terraform's own counts.

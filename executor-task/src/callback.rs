@@ -56,6 +56,15 @@ pub(crate) struct Callback {
     deadline: Instant,
 }
 
+#[cfg(test)]
+impl Callback {
+    /// One that nobody answers.
+    pub(crate) fn to_nobody(base: &str) -> Self {
+        let deadline = Instant::now() + Duration::from_secs(3600);
+        Self { http: reqwest::Client::new(), base: base.into(), token: "token".into(), deadline }
+    }
+}
+
 /// Trades the ticket. The nonce lives in memory only: repeating the call is the same trade, and nobody else can
 /// repeat it.
 pub(crate) async fn trade(settings: &Settings, patience: Duration) -> Result<(Callback, Bundle), StepError> {
@@ -209,7 +218,9 @@ pub(crate) enum HeartbeatError {
 }
 
 fn is_passing(status: StatusCode) -> bool {
-    status.is_server_error() || matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT)
+    // 424: the object store is missing for a moment; what is not stored yet must not be thrown away.
+    let passing = [StatusCode::TOO_MANY_REQUESTS, StatusCode::REQUEST_TIMEOUT, StatusCode::FAILED_DEPENDENCY];
+    status.is_server_error() || passing.contains(&status)
 }
 
 async fn decode<A: DeserializeOwned>(what: &str, answer: Result<Response, Refusal>) -> Result<A, StepError> {

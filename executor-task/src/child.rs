@@ -58,6 +58,8 @@ pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
     /// Whether we asked it to stop.
     pub(crate) stop: Option<Stop>,
+    /// Whether we killed it because it did not stop.
+    pub(crate) was_killed: bool,
     /// Processes that outlived it and had to be killed.
     pub(crate) leftovers: Vec<String>,
 }
@@ -92,7 +94,7 @@ impl Program {
         let keeper = Pid::from_raw(child.id().unwrap_or_default().cast_signed());
         let (mut from_out, mut from_err) = (vec![0; READ_BYTES], vec![0; READ_BYTES]);
         let mut stop_wanted = stop.clone();
-        let (mut stopped, mut kill_at) = (None, None);
+        let (mut stopped, mut kill_at, mut was_killed) = (None, None, false);
         let status = loop {
             tokio::select! {
                 status = child.wait() => break status.map_err(StepError::machine("a program was lost"))?,
@@ -110,6 +112,7 @@ impl Program {
                 }
                 () = sleep_until(kill_at) => {
                     kill_at = None;
+                    was_killed = true;
                     log.line("plumbline: it did not stop in time and is killed");
                     let _ = kill(keeper, Signal::SIGKILL);
                 }
@@ -138,7 +141,7 @@ impl Program {
                 leftovers.join(", ")
             ));
         }
-        Ok(Ended { code: status.code(), stop: stopped, leftovers })
+        Ok(Ended { code: status.code(), stop: stopped, was_killed, leftovers })
     }
 
     fn spawn(

@@ -42,6 +42,7 @@ pub(crate) async fn run(session: &Session) -> Result<(), StepError> {
             }
             terraform::hand_over(session, &directory)?;
             let terraform = Terraform::choose(session, log, directory, configuration.as_ref()).await?;
+            report.tool = Some(terraform.name());
             report.tool_version = Some(terraform.version());
             Ok(terraform)
         })
@@ -87,7 +88,8 @@ async fn pinned_state(session: &Session) -> Result<Backing, StepError> {
     }
     let found = digests(&path).map_err(StepError::machine("the state cannot be read"))?;
     if found.sha256 != pinned.sha256 {
-        return Err(StepError::Permanent("the state is not the version that the plan is made on".into()));
+        // It moved since the attempt began; the next attempt is pinned to what is there then.
+        return Err(StepError::Transient("the state is not the version that the plan is made on".into()));
     }
     Ok(Backing::Pinned(Some(path)))
 }

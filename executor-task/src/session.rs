@@ -170,7 +170,7 @@ pub(crate) type Report = StepReport;
 
 /// A report with a status and nothing else.
 pub(crate) fn report(status: StepStatus) -> Report {
-    Report { status, summary: None, commit: None, tool_version: None }
+    Report { status, summary: None, commit: None, tool: None, tool_version: None }
 }
 
 impl Session {

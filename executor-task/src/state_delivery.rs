@@ -3,6 +3,7 @@
 //! A newer body takes the place of one that has not been begun: terraform's snapshots replace each other. The
 //! lock is not given back before everything is delivered or refused for good.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -29,6 +30,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// A body that terraform wrote.
 struct Spooled {
     number: u64,
+    /// Earlier bodies that this one stands for.
+    replaces: Vec<u64>,
     path: PathBuf,
     lock_id: String,
 }
@@ -36,8 +39,8 @@ struct Spooled {
 /// What became of the writes so far.
 #[derive(Clone, Default)]
 struct Progress {
-    /// Every write up to this number is delivered, replaced or refused.
-    settled: u64,
+    /// Writes that are neither delivered nor refused nor given up.
+    open: BTreeSet<u64>,
     /// The first refusal: what terraform believes to be stored is not.
     refused: Option<String>,
 }
@@ -77,23 +80,34 @@ impl Delivery {
         delivery
     }
 
-    /// A fresh file for a body.
-    pub(crate) fn spool(&self) -> (u64, PathBuf) {
+    /// A fresh file for a body. Nothing counts as settled until it is delivered or dropped.
+    pub(crate) fn spool(&self) -> Spool {
         let mut queue = self.queue();
         queue.last_number += 1;
-        (queue.last_number, self.shared.directory.join(format!("state-{}.json", queue.last_number)))
+        let number = queue.last_number;
+        self.shared.progress.send_modify(|progress| {
+            progress.open.insert(number);
+        });
+        let path = self.shared.directory.join(format!("state-{number}.json"));
+        Spool { delivery: self.clone(), number, path, is_whole: false }
     }
 
-    /// Takes a whole body that is on disk. `Err` if it was refused while terraform waited.
-    pub(crate) async fn deliver(&self, number: u64, path: PathBuf, lock_id: String) -> Result<(), String> {
-        let replaced = self.queue().waiting.replace(Spooled { number, path, lock_id });
-        if let Some(replaced) = replaced {
-            // Only room on disk is lost.
-            let _ = std::fs::remove_file(replaced.path);
+    async fn deliver(&self, number: u64, path: PathBuf, lock_id: String) -> Result<(), String> {
+        {
+            let mut queue = self.queue();
+            let mut replaces = Vec::new();
+            if let Some(replaced) = queue.waiting.take() {
+                // Only room on disk is lost.
+                let _ = std::fs::remove_file(replaced.path);
+                replaces = replaced.replaces;
+                replaces.push(replaced.number);
+            }
+            queue.waiting = Some(Spooled { number, replaces, path, lock_id });
         }
         self.shared.more.notify_one();
         let mut progress = self.shared.progress.subscribe();
-        match tokio::time::timeout(PATIENCE, progress.wait_for(|progress| progress.settled >= number)).await {
+        let settled = progress.wait_for(|progress| !progress.open.contains(&number));
+        match tokio::time::timeout(PATIENCE, settled).await {
             Ok(Ok(progress)) => progress.refused.clone().map_or(Ok(()), Err),
             // On disk, and sent as soon as somebody listens.
             Ok(Err(_)) | Err(_) => Ok(()),
@@ -104,19 +118,42 @@ impl Delivery {
     pub(crate) async fn settled(&self) -> Result<(), String> {
         let number = self.queue().last_number;
         let mut progress = self.shared.progress.subscribe();
-        match progress.wait_for(|progress| progress.settled >= number).await {
+        let settled = progress.wait_for(|progress| progress.open.first().is_none_or(|open| *open > number));
+        match settled.await {
             Ok(progress) => progress.refused.clone().map_or(Ok(()), Err),
             Err(_) => Err("the state could not be delivered".into()),
         }
     }
 
-    /// A body that could not even be kept: it counts as settled, terraform was told.
-    pub(crate) fn abandon(&self, number: u64) {
-        self.shared.progress.send_modify(|progress| progress.settled = progress.settled.max(number));
-    }
-
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.shared.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A place for one body. Dropped without being delivered, it is given up: terraform was not told that it is kept.
+pub(crate) struct Spool {
+    delivery: Delivery,
+    number: u64,
+    /// Where the body goes.
+    pub(crate) path: PathBuf,
+    is_whole: bool,
+}
+
+impl Spool {
+    /// Takes the whole body that is on disk. `Err` if it was refused while terraform waited.
+    pub(crate) async fn deliver(mut self, lock_id: String) -> Result<(), String> {
+        self.is_whole = true;
+        self.delivery.deliver(self.number, self.path.clone(), lock_id).await
+    }
+}
+
+impl Drop for Spool {
+    fn drop(&mut self) {
+        if !self.is_whole {
+            self.delivery.shared.progress.send_modify(|progress| {
+                progress.open.remove(&self.number);
+            });
+        }
     }
 }
 
@@ -129,7 +166,7 @@ async fn send_all(delivery: Delivery) {
         };
         let result = send(&delivery.shared.callback, &next).await;
         delivery.shared.progress.send_modify(|progress| {
-            progress.settled = next.number;
+            progress.open.retain(|number| *number != next.number && !next.replaces.contains(number));
             match &result {
                 // A later accepted body holds everything that a refused one held.
                 Ok(()) => progress.refused = None,
@@ -246,5 +283,44 @@ fn describe(refusal: &Refusal) -> String {
             format!("the state was refused, its lock is not ours: {text}")
         }
         status => format!("the state was refused with {status}: {text}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn delivery(directory: &Path) -> Delivery {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        // Nobody listens on port 9: nothing is ever delivered.
+        Delivery::start(Callback::to_nobody("http://127.0.0.1:9"), directory)
+    }
+
+    async fn is_settled(delivery: &Delivery) -> bool {
+        tokio::time::timeout(Duration::from_millis(50), delivery.settled()).await.is_ok()
+    }
+
+    #[tokio::test]
+    async fn a_body_that_broke_off_does_not_settle_an_earlier_one() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let delivery = delivery(directory.path());
+        assert!(is_settled(&delivery).await, "nothing was written");
+        let kept = delivery.spool();
+        std::fs::write(&kept.path, r#"{"serial":1,"lineage":"l"}"#).expect("written");
+        let waiting = tokio::spawn(kept.deliver("lock".into()));
+        let broken = delivery.spool();
+        drop(broken);
+        assert!(!is_settled(&delivery).await, "the first body is still on its way");
+        waiting.abort();
+    }
+
+    #[tokio::test]
+    async fn a_body_that_is_being_written_holds_up_the_unlock_until_it_is_given_up() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let delivery = delivery(directory.path());
+        let begun = delivery.spool();
+        assert!(!is_settled(&delivery).await);
+        drop(begun);
+        assert!(is_settled(&delivery).await);
     }
 }

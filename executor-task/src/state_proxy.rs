@@ -235,16 +235,18 @@ async fn write(shared: &Shared, delivery: &Delivery, request: Request) -> Respon
         return (StatusCode::CONFLICT, "the state is written under its lock only").into_response();
     };
     let headers = request.headers().clone();
-    let (number, path) = delivery.spool();
-    match spool(request.into_body(), &path, &headers).await {
-        Ok(()) => match delivery.deliver(number, path, lock_id).await {
-            Ok(()) => StatusCode::OK.into_response(),
-            Err(reason) => (StatusCode::CONFLICT, reason).into_response(),
-        },
-        Err(reason) => {
-            delivery.abandon(number);
-            (StatusCode::BAD_REQUEST, reason).into_response()
+    let place = delivery.spool();
+    // A task of its own: a whole body is delivered also when the connection ends before the answer.
+    let kept = tokio::spawn(async move {
+        match spool(request.into_body(), &place.path, &headers).await {
+            Ok(()) => place.deliver(lock_id).await.map_err(|reason| (StatusCode::CONFLICT, reason)),
+            Err(reason) => Err((StatusCode::BAD_REQUEST, reason)),
         }
+    });
+    match kept.await {
+        Ok(Ok(())) => StatusCode::OK.into_response(),
+        Ok(Err(refusal)) => refusal.into_response(),
+        Err(_) => (StatusCode::INTERNAL_SERVER_ERROR, "the state was not kept").into_response(),
     }
 }
 

@@ -52,7 +52,7 @@ pub(crate) async fn run(settings: Settings) -> Outcome {
     let (stop_sender, stop) = StopSignal::new(settings.grace, bundle.phase);
     let beating = tokio::spawn(beat(callback.clone(), bundle.lease, stop_sender));
     let isolation = Isolation::choose(bundle.run_id, settings.isolate);
-    let mut touched = Vec::new();
+    let mut left = apply::Left::default();
     let result = async {
         if bundle.protocol != VERSION || bundle.task_id != settings.task_id {
             return Err(StepError::Permanent("the bundle is not for this executor".into()));
@@ -70,20 +70,16 @@ pub(crate) async fn run(settings: Settings) -> Outcome {
         };
         match session.bundle.phase {
             RunPhase::Plan => Box::pin(plan::run(&session)).await,
-            RunPhase::Apply => Box::pin(apply::run(&session, &mut touched)).await,
+            RunPhase::Apply => Box::pin(apply::run(&session, &mut left)).await,
         }
     }
     .await;
-    let outcome = finish(&callback, result, touched).await;
+    let outcome = finish(&callback, result, left).await;
     beating.abort();
     outcome
 }
 
-async fn finish(
-    callback: &Callback,
-    result: Result<(), StepError>,
-    touched: Vec<plumbline_core::protocol::TouchedResource>,
-) -> Outcome {
+async fn finish(callback: &Callback, result: Result<(), StepError>, left: apply::Left) -> Outcome {
     let Err(error) = result else {
         tracing::info!("attempt done");
         return Outcome::Reported;
@@ -91,7 +87,9 @@ async fn finish(
     tracing::warn!(%error, "attempt failed");
     let Some(kind) = error.kind() else { return Outcome::Fenced };
     let text = error.to_string().chars().take(ERROR_CHARS_MAX).collect();
-    match callback.tell(Method::POST, "fail", &AttemptFailed { kind, error: text, touched }).await {
+    let apply::Left { touched, is_state_whole } = left;
+    let failed = AttemptFailed { kind, error: text, touched, is_state_whole };
+    match callback.tell(Method::POST, "fail", &failed).await {
         Ok(()) => Outcome::Reported,
         Err(StepError::Fenced(_)) => Outcome::Fenced,
         Err(_) => Outcome::Lost,

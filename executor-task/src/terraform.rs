@@ -113,6 +113,11 @@ impl<'a> Terraform<'a> {
         Ok(Self { session, directory, tool })
     }
 
+    /// `terraform` or `tofu`.
+    pub(crate) fn name(&self) -> String {
+        self.tool.name.clone()
+    }
+
     /// The exact version.
     pub(crate) fn version(&self) -> String {
         self.tool.version.to_string()

@@ -34,6 +34,8 @@ pub(crate) struct Wish {
 /// A program that is there.
 #[derive(Clone, Debug)]
 pub(crate) struct Tool {
+    /// `terraform` or `tofu`.
+    pub(crate) name: String,
     /// The program.
     pub(crate) path: PathBuf,
     /// What it says of itself.
@@ -68,9 +70,9 @@ pub(crate) async fn provide(session: &Session, log: &Log, wish: &Wish) -> Result
     for path in candidates(session, wish) {
         if let Some(version) = version_of(session, log, &path).await? {
             if wish.version.as_ref() == Some(&version) {
-                return usable(session, Tool { path, version });
+                return usable(session, Tool { name: wish.name.clone(), path, version });
             }
-            found.push(Tool { path, version });
+            found.push(Tool { name: wish.name.clone(), path, version });
         }
     }
     match &wish.version {
@@ -128,7 +130,8 @@ fn candidates(session: &Session, wish: &Wish) -> Vec<PathBuf> {
 async fn version_of(session: &Session, log: &Log, path: &Path) -> Result<Option<Version>, StepError> {
     let mut text = Vec::new();
     let mut keep = |bytes: &[u8]| text.extend_from_slice(&bytes[..bytes.len().min(64 << 10)]);
-    let tool = usable(session, Tool { path: path.to_owned(), version: Version::new(0, 0, 0) })?;
+    let tool =
+        usable(session, Tool { name: String::new(), path: path.to_owned(), version: Version::new(0, 0, 0) })?;
     let program = Program {
         path: tool.path,
         args: vec![OsString::from("version"), "-json".into()],
@@ -189,8 +192,8 @@ async fn download(session: &Session, log: &Log, name: &str, version: &Version) -
         )));
     }
     let directory = cache(session).join(name).join(version.to_string());
-    let (name, version) = (name.to_owned(), version.clone());
-    let path = tokio::task::spawn_blocking(move || unpack(&bytes, &name, &directory))
+    let (wanted, version) = (name.to_owned(), version.clone());
+    let path = tokio::task::spawn_blocking(move || unpack(&bytes, &wanted, &directory))
         .await
         .map_err(|_| StepError::Transient("the tool could not be unpacked".into()))?
         .map_err(StepError::machine("the tool could not be unpacked"))?;
@@ -204,7 +207,7 @@ async fn download(session: &Session, log: &Log, name: &str, version: &Version) -
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))
             .map_err(StepError::machine("the tool cannot be given to the child"))?;
     }
-    let tool = usable(session, Tool { path, version: version.clone() })?;
+    let tool = usable(session, Tool { name: name.to_owned(), path, version: version.clone() })?;
     match version_of(session, log, &tool.path).await? {
         Some(found) if found == version => Ok(tool),
         _ => Err(StepError::Permanent(format!("the downloaded program is not version {version}"))),

@@ -208,7 +208,12 @@ impl<'p> FakeExecutor<'p> {
 
     /// Reports a failure.
     pub async fn fail(&self, kind: &str, error: &str) -> (StatusCode, Value) {
-        self.call(Method::POST, "fail", json!({"kind": kind, "error": error, "touched": []})).await
+        self.call(
+            Method::POST,
+            "fail",
+            json!({"kind": kind, "error": error, "touched": [], "is_state_whole": true}),
+        )
+        .await
     }
 }
 

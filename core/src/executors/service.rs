@@ -93,7 +93,13 @@ pub async fn launch_failed(
 ) -> Result<(), ExecutorError> {
     let mut conn = deps.db.conn().await?;
     let tx = conn.begin().await?;
+    // In the order of everybody else; a dead letter ends the run below.
+    dispatch::lock_subject(&tx, task.kind, task.subject_id).await?;
     if let Some(executor) = store::find_of_attempt(&tx, task.lease.task_id, task.lease.token).await? {
+        if !store::void_untraded(&tx, executor).await? {
+            tracing::warn!(executor.id = %executor, %error, "a launch that failed has traded its ticket: it goes on");
+            return Ok(());
+        }
         store::stop(&tx, executor, &error.to_string()).await?;
     }
     let outcome = match error {
@@ -171,6 +177,12 @@ pub async fn request_stop(tx: &Tx<'_>, id: ExecutorId, reason: &str) -> Result<(
 }
 
 /// The attempt's executor, if it was prepared.
+/// Whether somebody has asked this executor to stop.
+pub async fn is_to_stop(query: &impl db::Query, id: ExecutorId) -> Result<bool, db::DbError> {
+    store::is_to_stop(query, id).await
+}
+
+/// The executor of an attempt, if one was prepared.
 pub async fn find_of_attempt(
     query: &impl db::Query,
     task: TaskId,

@@ -61,6 +61,21 @@ pub(super) async fn stop(query: &impl Query, id: ExecutorId, reason: &str) -> Re
     Ok(query.execute(STOP, &[&id, &reason]).await? == 1)
 }
 
+const VOID_UNTRADED: &str = "
+    UPDATE tickets SET voided_at = coalesce(voided_at, plumbline_now())
+    WHERE executor_id = $1 AND traded_at IS NULL";
+
+/// Voids the ticket of an executor; `false` if it was traded before.
+pub(super) async fn void_untraded(query: &impl Query, id: ExecutorId) -> Result<bool, DbError> {
+    Ok(query.execute(VOID_UNTRADED, &[&id]).await? == 1)
+}
+
+const IS_TO_STOP: &str = "SELECT stop_requested_at IS NOT NULL FROM executors WHERE id = $1";
+
+pub(super) async fn is_to_stop(query: &impl Query, id: ExecutorId) -> Result<bool, DbError> {
+    Ok(query.query_opt(IS_TO_STOP, &[&id]).await?.is_some_and(|row| row.get(0)))
+}
+
 const OF_ATTEMPT: &str = "SELECT id FROM executors WHERE task_id = $1 AND lease_token = $2";
 
 pub(super) async fn find_of_attempt(

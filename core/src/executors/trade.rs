@@ -112,8 +112,11 @@ fn void_if_lost(error: TaskError) -> ExecutorError {
 async fn refuse_reuse(tx: &Tx<'_>, deps: &Deps, ticket: &Ticket) -> Result<(), ExecutorError> {
     tracing::error!(executor.id = %ticket.executor_id, task.id = %ticket.task_id, "a ticket was presented twice");
     let lease = Lease { task_id: ticket.task_id, token: ticket.lease_token };
-    let held = tasks::service::find_held(tx, lease).await?;
-    if let Some(task) = held {
+    if let Some(task) = tasks::service::find_held(tx, lease).await? {
+        // The run before its task, as everybody locks them; it may begin to apply until then.
+        dispatch::lock_subject(tx, task.kind, task.subject_id).await?;
+    }
+    if let Some(task) = tasks::service::find_held(tx, lease).await? {
         let begun = runs::reports::has_begun_apply(tx, RunId(task.subject_id)).await?;
         if !begun {
             end_attempt(tx, deps, &task).await?;

@@ -71,10 +71,13 @@ pub struct StepReport {
     /// A few facts for people, at most 4 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Value>,
-    /// Facts learned by the step that pin the run: the clone reports `commit`, the tool step `tool_version`.
+    /// Facts learned by the step that pin the run: the clone reports `commit`, the tool step `tool` and its version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// The exact version of the tool that will plan.
+    /// The tool that will plan: `terraform` or `tofu`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// Its exact version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_version: Option<String>,
 }
@@ -205,6 +208,10 @@ pub struct AttemptFailed {
     /// Resources that `terraform apply -json` reported as created or changed in this attempt, with their ids.
     #[serde(default)]
     pub touched: Vec<TouchedResource>,
+    /// Whether the state tells everything that a begun apply did: terraform ended by itself, and all that it wrote is
+    /// stored. Anything else means that nobody knows what exists.
+    #[serde(default)]
+    pub is_state_whole: bool,
 }
 
 /// A resource that an apply touched.

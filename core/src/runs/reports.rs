@@ -200,7 +200,10 @@ pub async fn begin_apply(deps: &Deps, caller: &ExecutorCaller, begun: &ApplyBegu
         tx.commit().await?;
         return Err(error);
     }
-    if tx.execute(BEGIN_APPLY, &[&caller.run_id]).await? == 0 {
+    // Whoever is to be stopped must not begin: the sweep would end it in the middle.
+    if executors::service::is_to_stop(&tx, caller.executor_id).await?
+        || tx.execute(BEGIN_APPLY, &[&caller.run_id]).await? == 0
+    {
         return Err(RunError::LeaseLost);
     }
     // Last, so that a lease that was lost meanwhile undoes all of it.
@@ -281,9 +284,8 @@ pub async fn attempt_failed(
         }
     } else {
         tasks::service::finish(&tx, caller.lease, FinishedOutcome::Done, Some(&error), None).await?;
-        if begun && artifacts::has(&tx, caller.run_id, ArtifactKind::ErroredState).await? {
-            let reason = "Terraform could not write its state: compare the artifact errored_state with the newest version";
-            super::tasks::block(&tx, &run, reason).await?;
+        if begun {
+            block_unless_whole(&tx, caller, &run, failed).await?;
         }
         end_failed(&tx, deps, &run, failed, &error).await?;
     }
@@ -291,6 +293,24 @@ pub async fn attempt_failed(
     tx.commit().await?;
     deps.waker.wake(Duration::ZERO).await;
     Ok(())
+}
+
+/// An apply that ended in an orderly way may simply be planned again. Everything else left something that the state
+/// does not tell, and the next run would make it twice.
+async fn block_unless_whole(
+    tx: &Tx<'_>,
+    caller: &ExecutorCaller,
+    run: &StoredRun,
+    failed: &AttemptFailed,
+) -> Result<(), RunError> {
+    let reason = if artifacts::has(tx, caller.run_id, ArtifactKind::ErroredState).await? {
+        "Terraform could not write its state: compare the artifact errored_state with the newest version"
+    } else if failed.is_state_whole {
+        return Ok(());
+    } else {
+        "Terraform was ended before it was done, or its last state did not arrive: compare the log with the state"
+    };
+    super::tasks::block(tx, run, reason).await
 }
 
 async fn end_failed(

@@ -85,7 +85,9 @@ pub struct ApprovalFacts<'a> {
     pub lock_file_sha256: Option<Sha256Digest>,
     /// The pinned commit.
     pub commit_sha: &'a str,
-    /// The pinned tool.
+    /// The pinned tool; `None` for one that was not reported.
+    pub tool: Option<&'a str>,
+    /// Its version.
     pub tool_version: &'a str,
     /// The state that was planned on.
     pub base: Option<(&'a str, i64)>,
@@ -102,7 +104,8 @@ pub fn approval_digest(facts: &ApprovalFacts<'_>) -> Sha256Digest {
         ("gates", optional(facts.gates_sha256)),
         ("lock_file", optional(facts.lock_file_sha256)),
         ("commit", facts.commit_sha.to_owned()),
-        ("tool", facts.tool_version.to_owned()),
+        ("tool", facts.tool.unwrap_or_default().to_owned()),
+        ("tool_version", facts.tool_version.to_owned()),
         ("lineage", facts.base.map_or_else(String::new, |(lineage, _)| lineage.to_owned())),
         ("serial", facts.base.map_or_else(String::new, |(_, serial)| serial.to_string())),
     ];

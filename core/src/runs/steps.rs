@@ -6,6 +6,7 @@ use crate::Deps;
 use crate::db::Query;
 use crate::executors::{self, ExecutorCaller};
 use crate::protocol::{StepReport, StepStatus};
+use crate::workspaces::Tool;
 
 const SUMMARY_BYTES_MAX: usize = 4 << 10;
 
@@ -23,7 +24,7 @@ pub async fn report(
     let mut conn = deps.db.conn().await?;
     let tx = conn.begin().await?;
     // The run before its steps, as whoever ends a run locks them: the other way round would be a deadlock.
-    if report.commit.is_some() || report.tool_version.is_some() {
+    if report.commit.is_some() || report.tool.is_some() || report.tool_version.is_some() {
         pin(&tx, caller, position, report).await?;
     }
     if rules::is_plan_step(position) && report.status == StepStatus::Running {
@@ -71,10 +72,12 @@ async fn set_step(
 }
 
 const PIN: &str = "
-    UPDATE runs SET commit_sha = coalesce(commit_sha, $2), tool_version = coalesce(tool_version, $3)
-    WHERE id = $1 AND coalesce(commit_sha = $2, true) AND coalesce(tool_version = $3, true)";
+    UPDATE runs
+    SET commit_sha = coalesce(commit_sha, $2), tool_version = coalesce(tool_version, $3), tool = coalesce(tool, $4)
+    WHERE id = $1 AND coalesce(commit_sha = $2, true) AND coalesce(tool_version = $3, true)
+      AND coalesce(tool = $4, true)";
 
-/// Pins the commit and the tool's version at the first report; later attempts must report the same.
+/// Pins the commit and the tool at the first report; later attempts must report the same.
 async fn pin(
     query: &impl Query,
     caller: &ExecutorCaller,
@@ -87,11 +90,12 @@ async fn pin(
     if !well_formed {
         return Err(RunError::Step { position, reason: "a commit is 40 or 64 hex digits" });
     }
-    if query.execute(PIN, &[&caller.run_id, &report.commit, &report.tool_version]).await? == 0 {
-        return Err(RunError::Step {
-            position,
-            reason: "the run is pinned to another commit or tool version",
-        });
+    if report.tool.as_deref().is_some_and(|tool| Tool::parse(tool).is_none()) {
+        return Err(RunError::Step { position, reason: "the tool is terraform or tofu" });
+    }
+    let pinned = [&report.commit, &report.tool_version, &report.tool];
+    if query.execute(PIN, &[&caller.run_id, pinned[0], pinned[1], pinned[2]]).await? == 0 {
+        return Err(RunError::Step { position, reason: "the run is pinned to another commit or tool" });
     }
     Ok(())
 }

@@ -138,6 +138,7 @@ impl StoredRun {
             gates_sha256,
             lock_file_sha256: self.lock_file_sha256,
             commit_sha: self.run.commit_sha.as_deref()?,
+            tool: self.run.tool.as_deref(),
             tool_version: self.run.tool_version.as_deref()?,
             base: self.base(),
         }))

@@ -112,6 +112,7 @@ fn any_changed_fact_changes_the_approval_digest() {
         gates_sha256: None,
         lock_file_sha256: Some(digest(3)),
         commit_sha: "c0ffee",
+        tool: Some("terraform"),
         tool_version: "1.11.4",
         base: Some(("lineage", 4)),
     };
@@ -122,6 +123,7 @@ fn any_changed_fact_changes_the_approval_digest() {
         ApprovalFacts { gates_sha256: Some(digest(9)), ..facts.clone() },
         ApprovalFacts { lock_file_sha256: None, ..facts.clone() },
         ApprovalFacts { commit_sha: "c0ffe", ..facts.clone() },
+        ApprovalFacts { tool: Some("tofu"), ..facts.clone() },
         ApprovalFacts { tool_version: "1.11.5", ..facts.clone() },
         ApprovalFacts { base: Some(("lineage", 5)), ..facts.clone() },
         ApprovalFacts { base: None, ..facts.clone() },

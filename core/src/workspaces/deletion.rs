@@ -26,6 +26,7 @@ pub async fn delete(deps: &Deps, ctx: &Ctx, id: WorkspaceId, force: bool) -> Res
     deps.db
         .transaction(async |tx| {
             let workspace = store::lock(tx, ctx.scope, id).await?.ok_or(WorkspaceError::NotFound)?;
+            store::lock_state(tx, id).await?;
             let facts =
                 store::deletion_facts(tx, id, &ended_statuses()).await?.ok_or(WorkspaceError::NotFound)?;
             if let Some(run_id) = workspace.active_run_id.or(facts.running) {
@@ -60,8 +61,8 @@ fn ended_statuses() -> Vec<&'static str> {
 async fn state_has_resources(deps: &Deps, facts: &DeletionFacts) -> Result<bool, WorkspaceError> {
     #[derive(serde::Deserialize)]
     struct Resources {
-        #[serde(default)]
-        resources: Vec<serde::de::IgnoredAny>,
+        /// Absent in what a client has encrypted.
+        resources: Option<Vec<serde::de::IgnoredAny>>,
     }
     let Some(head) = &facts.head else { return Ok(false) };
     if head.opaque {
@@ -72,5 +73,6 @@ async fn state_has_resources(deps: &Deps, facts: &DeletionFacts) -> Result<bool,
         Err(BlobError::NotFound(_)) => return Ok(true),
         Err(error) => return Err(error.into()),
     };
-    Ok(serde_json::from_slice::<Resources>(&body).map_or(true, |state| !state.resources.is_empty()))
+    let read = serde_json::from_slice::<Resources>(&body).ok();
+    Ok(read.and_then(|state| state.resources).is_none_or(|resources| !resources.is_empty()))
 }

@@ -286,12 +286,25 @@ pub(super) async fn unblock(tx: &Tx<'_>, id: WorkspaceId) -> Result<(), DbError>
     Ok(())
 }
 
-const QUARANTINED: &str =
-    "SELECT 1 FROM quarantined_states WHERE workspace_id = $1 AND resolved_at IS NULL LIMIT 1";
+// An upload without its commit may be the last state of a lost apply; it is settled soon after its URL expired.
+const QUARANTINED: &str = "
+    SELECT 1 FROM quarantined_states WHERE workspace_id = $1 AND resolved_at IS NULL
+    UNION ALL
+    SELECT 1 FROM state_uploads
+    WHERE workspace_id = $1 AND status = 'pending' AND url_expires_at > plumbline_now() - interval '5 minutes'
+    LIMIT 1";
 
-/// Whether a state body waits for a person's decision.
+/// Whether a state body waits for a person's decision, or may still arrive.
 pub(super) async fn has_quarantined_state(tx: &Tx<'_>, id: WorkspaceId) -> Result<bool, DbError> {
     Ok(tx.query_opt(QUARANTINED, &[&id]).await?.is_some())
+}
+
+const LOCK_STATE: &str = "SELECT 1 FROM tfstates WHERE workspace_id = $1 FOR UPDATE";
+
+/// Keeps writes and locks of the state away until the transaction ends.
+pub(super) async fn lock_state(tx: &Tx<'_>, id: WorkspaceId) -> Result<(), DbError> {
+    tx.query_opt(LOCK_STATE, &[&id]).await?;
+    Ok(())
 }
 
 /// What stands against deleting a workspace.

@@ -88,6 +88,7 @@ async fn a_cancelled_apply_is_asked_gracefully_and_keeps_its_state() {
     let finished = running.finish().await;
     let told = finished.fake.told();
     assert_eq!(told.failed.as_ref().map(|failed| failed.kind), Some(FailureKind::Cancelled));
+    assert!(told.failed.as_ref().is_some_and(|failed| failed.is_state_whole), "it ended in an orderly way");
     assert!(!told.states.is_empty() && told.lock.is_none());
 }
 

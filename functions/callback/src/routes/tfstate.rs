@@ -13,8 +13,10 @@ use plumbline_core::executors::ExecutorCaller;
 use plumbline_core::ids::StateUploadId;
 use plumbline_core::protocol::{StateUploadAnswer, StateUploadBegin, StateUploadCommit};
 use plumbline_core::tfstates::service::{self, StateActor};
+use plumbline_tfstate::Call;
 
 use crate::caller::Attempt;
+use crate::problem::of_executor;
 
 /// Routes of the state.
 pub(crate) fn routes() -> Router<Deps> {
@@ -40,6 +42,10 @@ async fn state(
     request: Request<Body>,
 ) -> Result<Response, Problem> {
     let call = plumbline_tfstate::call_of(request.method(), false)?;
+    // A body that was written under a lock is never lost; to read it, or to begin anew, needs the attempt.
+    if call == Call::Read {
+        caller.require_lease().map_err(of_executor)?;
+    }
     plumbline_tfstate::answer(&deps, &actor(&caller), caller.workspace_id, call, request).await
 }
 
@@ -49,6 +55,9 @@ async fn lock(
     request: Request<Body>,
 ) -> Result<Response, Problem> {
     let call = plumbline_tfstate::call_of(request.method(), true)?;
+    if call == Call::Lock {
+        caller.require_lease().map_err(of_executor)?;
+    }
     plumbline_tfstate::answer(&deps, &actor(&caller), caller.workspace_id, call, request).await
 }
 

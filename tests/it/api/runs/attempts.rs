@@ -86,3 +86,48 @@ async fn an_executor_that_lost_its_lease_writes_nothing_anywhere() {
         assert_eq!(problem["type"], "urn:plumbline:problem:lease-lost", "{problem}");
     }
 }
+
+#[tokio::test]
+async fn an_apply_that_does_not_vouch_for_its_state_blocks_its_workspace() {
+    let world = World::new().await;
+    let (id, executor) = world.applying().await;
+    let killed = json!({"kind": "timed_out", "error": "killed", "touched": []});
+    assert_eq!(executor.call(Method::POST, "fail", killed).await.0, StatusCode::NO_CONTENT);
+    assert_eq!(world.status(&id).await, "failed");
+    let (_, workspace) = world.get(&format!("workspaces/{}", world.workspace)).await;
+    assert!(workspace["blocked"]["reason"].as_str().unwrap().contains("before it was done"), "{workspace}");
+}
+
+#[tokio::test]
+async fn an_executor_that_is_to_stop_does_not_begin_an_apply() {
+    let world = World::new().await;
+    let id = world.planned().await;
+    world.post(&format!("approvals/{id}/approve"), json!({})).await;
+    let executor = FakeExecutor::start(&world.plane).await;
+    let conn = world.plane.db().conn().await.unwrap();
+    const ASK: &str = "UPDATE executors SET stop_requested_at = plumbline_now() WHERE id = $1";
+    conn.execute(ASK, &[&executor.launch.executor_id]).await.unwrap();
+    drop(conn);
+    let (status, problem) = executor.begin_apply().await;
+    assert_eq!(
+        (status, &problem["type"]),
+        (StatusCode::CONFLICT, &json!("urn:plumbline:problem:lease-lost"))
+    );
+    assert_eq!(world.status(&id).await, "applying");
+}
+
+#[tokio::test]
+async fn the_tool_that_planned_is_the_tool_of_every_later_attempt() {
+    let world = World::new().await;
+    world.trigger("apply").await;
+    let first = FakeExecutor::start(&world.plane).await;
+    let tofu = json!({"status": "running", "tool": "tofu", "tool_version": "1.8.0"});
+    assert_eq!(first.step(3, tofu).await.0, StatusCode::NO_CONTENT);
+    let other = json!({"status": "running", "tool": "terraform", "tool_version": "1.8.0"});
+    assert_eq!(first.step(3, other).await.0, StatusCode::CONFLICT);
+    first.fail("transient", "no route to host").await;
+    world.plane.advance(Duration::from_secs(900)).await;
+    let second = FakeExecutor::start(&world.plane).await;
+    let tool = &second.bundle.tool;
+    assert_eq!((tool.name.as_str(), tool.version.as_deref(), tool.pinned), ("tofu", Some("1.8.0"), true));
+}
