@@ -1,7 +1,6 @@
 //! The bytes that are hashed, and the walk along a chain that checks them. Pure: the same code runs in the service
 //! and in an offline verifier.
 
-use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -10,6 +9,9 @@ use crate::digest::Sha256Digest;
 
 /// The layout of [`canonical_bytes`]; a later layout gets another number.
 const FORMAT: u64 = 1;
+
+/// What stands for a NUL character, which Postgres cannot store.
+const NUL_SHOWN: &str = "\u{fffd}";
 
 /// The hash before the first entry of a chain.
 pub(super) const NO_HASH: Sha256Digest = Sha256Digest([0; 32]);
@@ -53,29 +55,56 @@ pub enum Fault {
     Checkpoint,
 }
 
-/// The bytes of one entry: JSON without spaces, keys sorted at every depth, times in UTC with microseconds. Every
-/// field is always there, so no two entries share their bytes.
-pub fn canonical_bytes(entry: &Entry, sequence: i64, at: DateTime<Utc>) -> Vec<u8> {
-    let chain = ChainId::of(entry.business_unit_id);
-    let id = |id: Option<Uuid>| id.map_or(Value::Null, |id| id.to_string().into());
-    let fields: Map<String, Value> = [
-        ("format", FORMAT.into()),
-        ("chain_id", chain.to_string().into()),
-        ("sequence", sequence.into()),
-        ("created_at", at.to_rfc3339_opts(SecondsFormat::Micros, true).into()),
-        ("business_unit_id", id(entry.business_unit_id.map(Uuid::from))),
-        ("user_id", id(entry.actor.user_id().map(Uuid::from))),
-        ("action", entry.action.as_str().into()),
-        ("resource_type", entry.resource_type.into()),
-        ("resource_id", entry.resource_id.as_str().into()),
-        ("workspace_id", id(entry.workspace_id.map(Uuid::from))),
-        ("run_id", id(entry.run_id.map(Uuid::from))),
-        ("details", entry.details.clone()),
-    ]
-    .into_iter()
-    .map(|(name, value)| (name.to_owned(), value))
-    .collect();
-    canonical_json(&Value::Object(fields)).into_bytes()
+/// An entry on its way into the log: its canonical bytes, but for what only the database knows under the chain's lock.
+/// `before` + time + `middle` + sequence + `after`, as the SQL function `audit_append` joins them.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    /// Whose chain.
+    pub chain: Uuid,
+    /// Up to the time.
+    pub before: String,
+    /// Between time and sequence.
+    pub middle: String,
+    /// From the sequence on.
+    pub after: String,
+}
+
+impl Draft {
+    /// The bytes of one entry: JSON without spaces, keys sorted at every depth, times in UTC with microseconds. Every
+    /// field is always there, so no two entries share their bytes.
+    pub fn of(entry: &Entry) -> Self {
+        let chain = ChainId::of(entry.business_unit_id);
+        let id = |id: Option<Uuid>| id.map_or(Value::Null, |id| id.to_string().into());
+        let before = fields([
+            ("action", entry.action.as_str().into()),
+            ("business_unit_id", id(entry.business_unit_id.map(Uuid::from))),
+            ("chain_id", chain.to_string().into()),
+        ]);
+        let middle = fields([
+            ("details", without_nul(&entry.details)),
+            ("format", FORMAT.into()),
+            ("resource_id", entry.resource_id.replace('\0', NUL_SHOWN).into()),
+            ("resource_type", entry.resource_type.into()),
+            ("run_id", id(entry.run_id.map(Uuid::from))),
+        ]);
+        let after = fields([
+            ("user_id", id(entry.actor.user_id().map(Uuid::from))),
+            ("workspace_id", id(entry.workspace_id.map(Uuid::from))),
+        ]);
+        Self {
+            chain: chain.0,
+            before: ["{", &before, ",\"created_at\":\""].concat(),
+            middle: ["\",", &middle, ",\"sequence\":"].concat(),
+            after: [",", &after, "}"].concat(),
+        }
+    }
+}
+
+/// Fields as they stand inside a canonical object.
+fn fields<const N: usize>(fields: [(&str, Value); N]) -> String {
+    let object = fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let text = canonical_json(&Value::Object(object));
+    text[1..text.len() - 1].to_owned()
 }
 
 /// The hash of an entry that follows `previous`.
@@ -125,10 +154,10 @@ fn write_canonical(value: &Value, out: &mut String) {
 /// hold them, and a record of it must not fail.
 pub(super) fn without_nul(value: &Value) -> Value {
     match value {
-        Value::String(text) => text.replace('\0', "\u{fffd}").into(),
+        Value::String(text) => text.replace('\0', NUL_SHOWN).into(),
         Value::Array(items) => items.iter().map(without_nul).collect(),
         Value::Object(map) => {
-            map.iter().map(|(name, value)| (name.replace('\0', "\u{fffd}"), without_nul(value))).collect()
+            map.iter().map(|(name, value)| (name.replace('\0', NUL_SHOWN), without_nul(value))).collect()
         }
         other => other.clone(),
     }

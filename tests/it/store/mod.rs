@@ -5,6 +5,7 @@ mod blobs;
 mod grants;
 mod idempotency;
 mod object_stores;
+mod round_trips;
 mod schema;
 mod sessions;
 mod state_client;
@@ -12,5 +13,4 @@ mod state_refusals;
 mod state_uploads;
 mod terraform_client;
 mod tfstates;
-
 mod workspaces;
