@@ -88,10 +88,13 @@ run plumb workspace import "$repository"
 run plumb workspace list
 workspace=$(plumb workspace list --json | field name)
 
+# A secret variable comes from the environment: a command line can be read by everybody on the machine.
+export admin_token=not-for-your-eyes
+
 # Plans and applies; a run that waits for approval ends the first command with exit code 3.
 change() {
   local status=0 run
-  run plumb run apply "$workspace" --message "$1" --secret-var admin_token=not-for-your-eyes || status=$?
+  run plumb run apply "$workspace" --message "$1" --secret-var admin_token || status=$?
   [ "$status" -eq 3 ] || die "the run should wait for approval, but plumb ended with $status"
   run=$(plumb run list --workspace "$workspace" --status awaiting_approval --json | field id)
   step "The plan, and its approval: $1"

@@ -22,15 +22,22 @@ for _ in $(seq 600); do
   sleep 0.1
 done
 url=$(sed -n 's/.*"url": *"\([^"]*\)".*/\1/p' "$home/emulator.json" | head -n 1)
-token=$(curl -fsS "$url/api/v1/auth/token" -H 'content-type: application/json' \
-  -d "{\"email\":\"admin@localhost\",\"password\":\"$(cat "$home/admin-password")\"}" |
+# Secrets go through pipes and the environment: command lines can be read by everybody.
+PLUMBLINE_FUZZ_TOKEN=$(printf '{"email":"admin@localhost","password":"%s"}' "$(cat "$home/admin-password")" |
+  curl -fsS "$url/api/v1/auth/token" -H 'content-type: application/json' -d @- |
   sed -n 's/.*"access_token": *"\([^"]*\)".*/\1/p')
+export PLUMBLINE_FUZZ_TOKEN
+[ -n "$PLUMBLINE_FUZZ_TOKEN" ] || die "the admin could not sign in"
+cat >"$scratch/schemathesis.toml" <<'TOML'
+[headers]
+Authorization = "Bearer ${PLUMBLINE_FUZZ_TOKEN}"
+X-Business-Unit = "default"
+TOML
 
 # One worker: Python's parser, which the tool uses, is not safe in several threads.
 # Signing out would end the session that the other requests need.
 cd "$scratch"
-"$schemathesis" run "$ROOT/docs/openapi.json" --url "$url" \
-  --header "Authorization: Bearer $token" --header "X-Business-Unit: default" \
+"$schemathesis" --config-file "$scratch/schemathesis.toml" run "$ROOT/docs/openapi.json" --url "$url" \
   --exclude-path /api/v1/auth/logout \
   --checks not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance \
   --max-examples "${EXAMPLES:-15}" --workers 1 --no-color

@@ -1,5 +1,7 @@
 //! The rules of the tree: layers, names, documents.
 
+mod layers;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -60,6 +62,45 @@ fn named_tests(document: &str) -> BTreeSet<String> {
         .filter(|word| word.split("::").count() >= 2 && !word.ends_with(':'))
         .map(str::to_owned)
         .collect()
+}
+
+/// Places that a document names as `path/file.rs::symbol`.
+fn named_places(document: &str) -> BTreeSet<(String, String)> {
+    document
+        .split('`')
+        .filter_map(|word| word.split_once(".rs::"))
+        .filter(|(path, _)| path.contains('/') && !path.contains(' '))
+        .map(|(path, symbol)| (format!("{path}.rs"), symbol.to_owned()))
+        .collect()
+}
+
+fn defines(source: &str, symbol: &str) -> bool {
+    ["fn", "struct", "enum", "trait", "const", "type"].iter().any(|kind| {
+        source.match_indices(&format!("{kind} {symbol}")).any(|(at, found)| {
+            !source[at + found.len()..].starts_with(|next: char| next.is_ascii_alphanumeric() || next == '_')
+        })
+    })
+}
+
+#[test]
+fn every_place_that_a_document_names_exists() {
+    assert!(defines("pub async fn claim(", "claim") && !defines("pub fn claims(", "claim"));
+    let mut documents = vec![root().join("ARCHITECTURE.md"), root().join("README.md")];
+    for folder in ["docs", "docs/guides", "docs/adr"] {
+        let entries = std::fs::read_dir(root().join(folder)).expect("a folder");
+        documents.extend(entries.map(|entry| entry.expect("an entry").path()));
+    }
+    let mut places = 0;
+    for document in documents.iter().filter(|path| path.extension().is_some_and(|ending| ending == "md")) {
+        let text = std::fs::read_to_string(document).expect("a document");
+        for (path, symbol) in named_places(&text) {
+            places += 1;
+            let source = std::fs::read_to_string(root().join(&path))
+                .unwrap_or_else(|_| panic!("{} names {path}, which does not exist", document.display()));
+            assert!(defines(&source, &symbol), "{} names {path}::{symbol}", document.display());
+        }
+    }
+    assert!(places > 30, "the walk-throughs name places: {places}");
 }
 
 #[test]

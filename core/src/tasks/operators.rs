@@ -6,6 +6,7 @@ use super::{TaskClass, TaskError, TaskStatus, TaskView};
 use crate::Deps;
 use crate::access::{Ctx, Permission};
 use crate::audit::{self, Action, Entry};
+use crate::db::Tx;
 use crate::ids::TaskId;
 use crate::page::{Page, PageRequest};
 
@@ -37,37 +38,30 @@ pub async fn get(deps: &Deps, ctx: &Ctx, id: TaskId) -> Result<TaskView, TaskErr
 }
 
 /// A dead letter's work once more: a new task, linked to the old one. The caller wakes the worker.
-pub async fn replay(deps: &Deps, ctx: &Ctx, id: TaskId) -> Result<TaskView, TaskError> {
+pub async fn replay(tx: &Tx<'_>, deps: &Deps, ctx: &Ctx, id: TaskId) -> Result<TaskView, TaskError> {
     ctx.require(Permission::OperateRuns)?;
     let unit = ctx.scope.unit();
-    deps.db
-        .transaction(async |tx| {
-            let old = store::find(tx, unit, id).await?.ok_or(TaskError::NotFound)?;
-            if old.status != TaskStatus::Dead {
-                return Err(TaskError::NotReplayable("it is not a dead letter"));
-            }
-            if !is_replayable(old.kind) {
-                return Err(TaskError::NotReplayable("its run has ended with it; start a new run"));
-            }
-            let mut again = store::find_dead(tx, unit, id).await?.ok_or(TaskError::NotFound)?;
-            again.requested_by = ctx.actor.user_id();
-            let new = store::insert(tx, deps.ids.mint(), &again, attempts_max(again.kind), Some(id)).await?;
-            let task = store::find(tx, unit, new).await?.ok_or(TaskError::NotFound)?;
-            audit::service::record(
-                tx,
-                &Entry {
-                    business_unit_id: Some(task.business_unit_id),
-                    actor: ctx.actor.clone(),
-                    action: Action::TaskReplay,
-                    resource_type: "task",
-                    resource_id: new.to_string(),
-                    workspace_id: None,
-                    run_id: None,
-                    details: serde_json::json!({ "replay_of": id, "kind": task.kind }),
-                },
-            )
-            .await?;
-            Ok(task)
-        })
-        .await
+    let old = store::find(tx, unit, id).await?.ok_or(TaskError::NotFound)?;
+    if old.status != TaskStatus::Dead {
+        return Err(TaskError::NotReplayable("it is not a dead letter"));
+    }
+    if !is_replayable(old.kind) {
+        return Err(TaskError::NotReplayable("its run has ended with it; start a new run"));
+    }
+    let mut again = store::find_dead(tx, unit, id).await?.ok_or(TaskError::NotFound)?;
+    again.requested_by = ctx.actor.user_id();
+    let new = store::insert(tx, deps.ids.mint(), &again, attempts_max(again.kind), Some(id)).await?;
+    let task = store::find(tx, unit, new).await?.ok_or(TaskError::NotFound)?;
+    let entry = Entry {
+        business_unit_id: Some(task.business_unit_id),
+        actor: ctx.actor.clone(),
+        action: Action::TaskReplay,
+        resource_type: "task",
+        resource_id: new.to_string(),
+        workspace_id: None,
+        run_id: None,
+        details: serde_json::json!({ "replay_of": id, "kind": task.kind }),
+    };
+    audit::service::record(tx, &entry).await?;
+    Ok(task)
 }

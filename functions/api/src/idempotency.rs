@@ -44,6 +44,19 @@ pub struct Once<T> {
     request: Sha256Digest,
 }
 
+/// The same for a request whose path says everything: it has no body to decode.
+#[derive(Debug)]
+pub struct OnceByPath(pub Once<()>);
+
+impl FromRequest<Deps> for OnceByPath {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &Deps) -> Result<Self, Problem> {
+        let (key, target) = (key_in(&request)?, target_of(&request));
+        Ok(Self(Once { body: (), key, request: Sha256Digest::of(target.as_bytes()) }))
+    }
+}
+
 /// Something that was created, or will be.
 #[derive(Debug)]
 pub struct Created<T> {
@@ -76,13 +89,21 @@ impl<T: DeserializeOwned> FromRequest<Deps> for Once<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, deps: &Deps) -> Result<Self, Problem> {
-        let key = request.headers().get(&IDEMPOTENCY_KEY).map(key_of).transpose()?;
-        let uri = request.extensions().get::<OriginalUri>().map_or(request.uri(), |original| &original.0);
-        let target = format!("{} {}\n", request.method(), uri);
+        let (key, target) = (key_in(&request)?, target_of(&request));
         let bytes = read(request, deps.limits.body_bytes_max).await?;
         let body = decode(&bytes)?;
         Ok(Self { body, key, request: Sha256Digest::of(&[target.as_bytes(), &bytes].concat()) })
     }
+}
+
+fn key_in(request: &Request) -> Result<Option<String>, Problem> {
+    request.headers().get(&IDEMPOTENCY_KEY).map(key_of).transpose()
+}
+
+/// What a key stands for, body aside.
+fn target_of(request: &Request) -> String {
+    let uri = request.extensions().get::<OriginalUri>().map_or(request.uri(), |original| &original.0);
+    format!("{} {}\n", request.method(), uri)
 }
 
 fn key_of(value: &HeaderValue) -> Result<String, Problem> {

@@ -333,3 +333,23 @@ fn the_checked_in_document_is_what_the_handlers_say() {
         "docs/openapi.json is out of date: cargo run -p plumbline-api --bin openapi > docs/openapi.json"
     );
 }
+
+#[test]
+fn whatever_creates_something_takes_an_idempotency_key() {
+    // A repeated rollback finds that the newest version is its own: it needs no key.
+    let repeatable = ["/api/v1/state-versions/{id}/rollback"];
+    let (_, document) = plumbline_api::openapi::documented_router();
+    let document = serde_json::to_value(document).unwrap();
+    let mut creating = 0;
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        let post = &operations["post"];
+        if post["responses"].get("201").or_else(|| post["responses"].get("202")).is_none() {
+            continue;
+        }
+        creating += 1;
+        let parameters = post["parameters"].as_array().cloned().unwrap_or_default();
+        let keyed = parameters.iter().any(|parameter| parameter["name"] == "Idempotency-Key");
+        assert!(keyed || repeatable.contains(&path.as_str()), "POST {path} creates and takes no key");
+    }
+    assert!(creating >= 8, "the document says what creates: {creating}");
+}

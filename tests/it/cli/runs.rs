@@ -107,6 +107,18 @@ async fn a_trigger_carries_its_options_and_a_key_of_its_own() {
     assert!(server.asked("GET", &format!("/runs/{RUN}")).is_empty(), "it did not wait");
 }
 
+#[tokio::test]
+async fn a_secret_is_never_taken_from_the_command_line() {
+    let server = server_with("plan", &["planned"]).await;
+    let plumb = Plumb::signed_in(&server).await;
+
+    let ran = plumb.run(&["run", "plan", WORKSPACE, "--secret-var", "PIN=1234"]).await;
+
+    assert_eq!(ran.code, 2, "{ran:?}");
+    assert!(ran.stderr.contains("export PIN") && !ran.stderr.contains("1234"), "{ran:?}");
+    assert!(server.asked("POST", "/runs").is_empty());
+}
+
 fn step(status: &str, bytes: usize) -> Value {
     json!({ "items": [{ "position": 1, "phase": "plan", "name": "init", "attempt": 1, "status": status,
                         "log_bytes": bytes, "duration_seconds": 4 }] })

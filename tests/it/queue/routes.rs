@@ -97,9 +97,12 @@ async fn a_replay_is_a_new_task_linked_to_the_dead_letter_and_audited() {
     let dead = dead_letter(&plane, blue).await;
     let path = format!("/api/v1/tasks/{dead}/replay");
 
-    let (status, headers, task) = plane.call("POST", &path, &*operator, None).await;
+    let key = [("Idempotency-Key", "once-more")];
+    let (status, headers, task) = plane.call_with("POST", &path, &*operator, None, &key).await;
+    let (_, _, again) = plane.call_with("POST", &path, &*operator, None, &key).await;
 
     assert_eq!(status, StatusCode::ACCEPTED, "{task}");
+    assert_eq!(again["id"], task["id"], "one key makes one task");
     assert_eq!(
         (&task["status"], &task["replay_of"], &task["attempts"]),
         (&json!("queued"), &json!(dead), &json!(0))

@@ -322,6 +322,8 @@ async fn history_can_be_listed_compared_downloaded_and_rolled_back() {
     let (status, version) = backend.api("POST", &format!("state-versions/{}/rollback", ids[2])).await;
     assert_eq!(status, StatusCode::CREATED, "{version}");
     assert_eq!((&version["serial"], &version["rolled_back_from"]), (&json!(4), &json!(ids[2])));
+    let (status, again) = backend.api("POST", &format!("state-versions/{}/rollback", ids[2])).await;
+    assert_eq!((status, &again["id"]), (StatusCode::CREATED, &version["id"]), "a repetition makes nothing");
     let (_, _, read) = backend.read().await;
     let (read, mut expected) = (json_of(&read), json_of(state(1, "l", "a").as_bytes()));
     expected["serial"] = json!(4);

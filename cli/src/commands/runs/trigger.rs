@@ -25,9 +25,9 @@ pub struct TriggerArgs {
     /// A Terraform variable for this run only; repeat for more.
     #[arg(long = "var", value_name = "KEY=VALUE", value_parser = pair)]
     variables: Vec<(String, String)>,
-    /// The same for a secret, kept out of logs and answers. `KEY` alone takes the value from the environment
-    /// variable of that name, which keeps it out of your shell's history.
-    #[arg(long = "secret-var", value_name = "KEY[=VALUE]")]
+    /// The same for a secret, kept out of logs and answers. Its value comes from the environment variable of that
+    /// name: command lines can be read by everybody on a machine.
+    #[arg(long = "secret-var", value_name = "KEY")]
     secret_variables: Vec<String>,
     /// Apply without a person if the plan provably changes nothing.
     #[arg(long)]
@@ -91,8 +91,10 @@ fn variables(args: &TriggerArgs) -> anyhow::Result<Vec<Value>> {
 }
 
 fn secret(text: &str) -> anyhow::Result<(String, String)> {
-    if let Some((key, value)) = text.split_once('=') {
-        return Ok((key.into(), value.into()));
+    if let Some((key, _)) = text.split_once('=') {
+        return Err(Usage::error(format!(
+            "--secret-var takes a name only: export {key} and say --secret-var {key}"
+        )));
     }
     let value = std::env::var(text).map_err(|_| {
         Usage::error(format!("--secret-var {text}: no environment variable of that name is set"))

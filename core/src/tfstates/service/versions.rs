@@ -68,7 +68,7 @@ pub async fn diff_versions(
 }
 
 /// Makes an old version's content the newest version: the same body with the next serial. Nothing of the history is
-/// changed, and nothing in the cloud.
+/// changed, and nothing in the cloud. Asked again, it answers the version that it made.
 pub async fn rollback(deps: &Deps, ctx: &Ctx, id: StateVersionId) -> Result<StateVersionView, StateError> {
     ctx.require(Permission::AdministerState)?;
     ctx.person()?;
@@ -79,6 +79,11 @@ pub async fn rollback(deps: &Deps, ctx: &Ctx, id: StateVersionId) -> Result<Stat
     let (workspace_id, unit) = (old.view.workspace_id, old.business_unit_id);
     let row = find_row(&deps.db.conn().await?, Some(unit), workspace_id).await?;
     let head = row.head.as_ref().ok_or(StateError::HeadMoved)?;
+    let current = get(deps, ctx, head.version_id).await?;
+    // The same request again, perhaps because its answer was lost: the newest version has this content already.
+    if current.view.rolled_back_from == Some(id) {
+        return Ok(current.view);
+    }
     let serial = head.serial + 1;
     let body = with_serial(&fetch(deps, &old.key).await?, serial).ok_or(StateError::Opaque)?;
     let new_id: StateVersionId = deps.ids.mint();

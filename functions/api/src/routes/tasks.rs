@@ -2,8 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use plumbline_core::Deps;
 use plumbline_core::ids::TaskId;
 use plumbline_core::page::{Page, PageRequest};
@@ -15,6 +14,7 @@ use uuid::Uuid;
 
 use crate::body::{Path, Query};
 use crate::caller::Caller;
+use crate::idempotency::{Created, OnceByPath};
 use crate::problem::Problem;
 
 /// This feature's routes.
@@ -64,15 +64,21 @@ async fn get(
 }
 
 /// Try a dead letter once more: a new task, linked to the old one.
-#[utoipa::path(post, path = "/tasks/{id}/replay", tag = "tasks", params(("id" = Uuid, Path)),
+#[utoipa::path(post, path = "/tasks/{id}/replay", tag = "tasks",
+    params(("id" = Uuid, Path), ("Idempotency-Key" = Option<String>, Header, description = "The same key gives the same task")),
     responses((status = 202, body = TaskView, description = "The new task")))]
 async fn replay(
     State(deps): State<Deps>,
     Caller(ctx): Caller,
     Path(id): Path<TaskId>,
+    OnceByPath(once): OnceByPath,
 ) -> Result<Response, Problem> {
-    let task = operators::replay(&deps, &ctx, id).await?;
+    let response = once
+        .answer(&deps, &ctx, async |tx, ()| {
+            let task = operators::replay(tx, &deps, &ctx, id).await?;
+            Ok(Created::later(format!("/api/v1/tasks/{}", task.id), task))
+        })
+        .await?;
     deps.waker.wake(std::time::Duration::ZERO).await;
-    let location = format!("/api/v1/tasks/{}", task.id);
-    Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)], Json(task)).into_response())
+    Ok(response)
 }

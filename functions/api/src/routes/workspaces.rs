@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
 use plumbline_core::Deps;
 use plumbline_core::discovery::{self, DiscoverRequest, ImportRequest};
 use plumbline_core::ids::{TaskId, WorkspaceId};
@@ -22,7 +22,7 @@ use uuid::Uuid;
 use crate::body::{Body, Path, Query};
 use crate::caller::Caller;
 use crate::etag::{self, IfMatch};
-use crate::idempotency::{Created, Once};
+use crate::idempotency::{Created, Once, OnceByPath};
 use crate::problem::Problem;
 
 /// This feature's routes.
@@ -212,20 +212,23 @@ async fn import(
 }
 
 /// Lists the branches of a workspace's repository.
-#[utoipa::path(post, path = "/workspaces/{id}/branches", tag = "workspaces", params(("id" = Uuid, Path)),
+#[utoipa::path(post, path = "/workspaces/{id}/branches", tag = "workspaces",
+    params(("id" = Uuid, Path), ("Idempotency-Key" = Option<String>, Header, description = "The same key gives the same task")),
     responses((status = 202, body = TaskAccepted, description = "A task asks the repository; its result has the branches")))]
 async fn branches(
     State(deps): State<Deps>,
     Caller(ctx): Caller,
     Path(id): Path<WorkspaceId>,
+    OnceByPath(once): OnceByPath,
 ) -> Result<Response, Problem> {
-    let task_id = deps
-        .db
-        .transaction(async |tx| workspaces::service::request_branches(tx, &deps, &ctx, id).await)
+    let response = once
+        .answer(&deps, &ctx, async |tx, ()| {
+            let task_id = workspaces::service::request_branches(tx, &deps, &ctx, id).await?;
+            Ok(Created::later(TaskAccepted::location(task_id), TaskAccepted { task_id }))
+        })
         .await?;
     deps.waker.wake(Duration::ZERO).await;
-    let location = [(header::LOCATION, TaskAccepted::location(task_id))];
-    Ok((StatusCode::ACCEPTED, location, Json(TaskAccepted { task_id })).into_response())
+    Ok(response)
 }
 
 /// Why a workspace may go on.
