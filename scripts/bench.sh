@@ -10,7 +10,7 @@ packages=()
 for package in tests emulator executor api tfstate callback worker reconciler; do
   packages+=(-p "plumbline-$package")
 done
-cargo build --release --bins --benches "${packages[@]}"
+cargo build --release --bins --bench budgets "${packages[@]}"
 release=${CARGO_TARGET_DIR:-$ROOT/target}/release
 exec "$release/plumbline-emulator" with-postgres --fsync on -- \
   cargo bench -q "${packages[@]}" --bench budgets -- "$@"
