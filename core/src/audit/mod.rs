@@ -26,7 +26,7 @@ mod views;
 
 pub use error::AuditError;
 pub use model::{Action, ChainId, Cursor, Entry, Filter};
-pub use rules::{ChainWalk, Draft, Fault, Link, link_hash};
+pub use rules::{ChainWalk, Draft, Fault, Fields, Link, link_hash};
 pub use views::{
     Broken, CheckpointBody, CheckpointView, EntryPage, EntryView, Export, ExportedEntry, HeadView,
     SignedCheckpoint, Verification,

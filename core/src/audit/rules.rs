@@ -1,7 +1,11 @@
 //! The bytes that are hashed, and the walk along a chain that checks them. Pure: the same code runs in the service
 //! and in an offline verifier.
 
-use serde_json::{Map, Value};
+use std::borrow::Cow;
+
+use chrono::{DateTime, Utc};
+use serde::Deserialize;
+use serde_json::Value;
 use uuid::Uuid;
 
 use super::model::{ChainId, Entry};
@@ -163,6 +167,26 @@ pub(super) fn without_nul(value: &Value) -> Value {
     }
 }
 
+/// What the canonical bytes of an entry say. Borrowed where that is possible: a long log is read whole.
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "the fields of an entry")]
+pub struct Fields<'a> {
+    pub chain_id: Uuid,
+    pub sequence: i64,
+    pub created_at: DateTime<Utc>,
+    pub business_unit_id: Option<Uuid>,
+    pub user_id: Option<Uuid>,
+    #[serde(borrow)]
+    pub action: Cow<'a, str>,
+    #[serde(borrow)]
+    pub resource_type: Cow<'a, str>,
+    #[serde(borrow)]
+    pub resource_id: Cow<'a, str>,
+    pub workspace_id: Option<Uuid>,
+    pub run_id: Option<Uuid>,
+    pub details: Value,
+}
+
 /// A walk along one chain, entry by entry, in constant memory.
 #[derive(Clone, Debug)]
 pub struct ChainWalk {
@@ -183,7 +207,7 @@ impl ChainWalk {
     }
 
     /// Checks the next entry and moves past it. Returns the entry's fields for comparison with its columns.
-    pub fn step(&mut self, link: &Link<'_>) -> Result<Map<String, Value>, Fault> {
+    pub fn step<'a>(&mut self, link: &Link<'a>) -> Result<Fields<'a>, Fault> {
         let (expected, previous) = (self.sequence + 1, self.hash);
         // Moves on even after a fault, so that one changed entry is reported once and not for all that follow.
         (self.sequence, self.hash) = (link.sequence, link.hash);
@@ -196,11 +220,8 @@ impl ChainWalk {
         if link_hash(previous, link.canonical) != link.hash {
             return Err(Fault::Content);
         }
-        let Ok(Value::Object(fields)) = serde_json::from_slice(link.canonical) else {
-            return Err(Fault::Content);
-        };
-        let here = fields.get("chain_id").and_then(Value::as_str) == Some(&self.chain.to_string())
-            && fields.get("sequence").and_then(Value::as_i64) == Some(link.sequence);
+        let fields: Fields<'a> = serde_json::from_slice(link.canonical).map_err(|_| Fault::Content)?;
+        let here = fields.chain_id == self.chain.0 && fields.sequence == link.sequence;
         if here { Ok(fields) } else { Err(Fault::Place) }
     }
 

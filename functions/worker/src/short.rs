@@ -46,7 +46,8 @@ pub(crate) async fn run_due(
         // Whatever has ended by the time of the next look is recorded together.
         let mut attempts = attempts.ready_chunks(batch.len());
         while let Some(together) = attempts.next().await {
-            record_together(deps, together).await;
+            // On the heap: it is large, and callers carry the whole worker in their futures.
+            Box::pin(record_together(deps, together)).await;
         }
     }
     Ok(ended)

@@ -8,7 +8,8 @@ pub(crate) fn document(table: &str) -> String {
         "# Benchmarks\n\n\
          Written by `make bench`; do not edit. The budgets are those of the design. A figure is the median of interleaved\n\
          runs of release builds against a real Postgres with `fsync` on; CPU is user and system time of the server's own\n\
-         process (the gateway of one machine included), with Postgres beside it. \"over\" makes the recipe fail.\n\n\
+         process (the gateway of one machine included) or, where the object store would be counted, of the functions as\n\
+         programs of their own; Postgres stands beside it. \"over\" makes the recipe fail.\n\n\
          Measured on {}.\n\n{table}",
         describe()
     )

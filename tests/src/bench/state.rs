@@ -52,7 +52,7 @@ pub(crate) async fn run(report: &mut Report) -> anyhow::Result<()> {
 }
 
 async fn small(report: &mut Report) -> anyhow::Result<()> {
-    let server = Server::start(&[]).await?;
+    let server = Server::start(&["--lambda"]).await?;
     let path = format!("/api/v1/state/{}", server.workspace().await?);
     let lock_path = format!("{path}/lock");
     let token = server.token.clone();
@@ -69,7 +69,7 @@ async fn small(report: &mut Report) -> anyhow::Result<()> {
         .await?;
     report.at_most(
         "tfstate cycle lock→get→write→unlock, 10 KB",
-        "ms server CPU",
+        "ms CPU of the functions",
         4.0,
         cost.cpu,
         cost.beside(),

@@ -84,8 +84,9 @@ WITH budget AS MATERIALIZED (
         claimed_by = $4,
         claimed_at = plumbline_now(),
         cancel_requested_at = NULL
-    FROM picked
-    WHERE t.id = picked.id
+    -- Not a join: the planner cannot know how few were picked, and where one unit has most of the tasks it would read
+    -- the whole table to find them.
+    WHERE t.id = ANY(ARRAY(SELECT id FROM picked))
     RETURNING t.*
 )
 -- A unit without tasks means that others held them all; an inner join would look like an empty queue.
