@@ -15,8 +15,8 @@ test: ## Every test, with a private Postgres; TEST='queue::' runs what matches
 ci: ## All that CI checks: format, lints, migrations, documents, tests, demo
 	@scripts/ci.sh
 
-bench: ## Measure the budgets of the design; fails over budget
-	@scripts/bench.sh
+bench: ## Measure the budgets of the design; fails over budget; BENCH='queue state' runs some
+	@scripts/bench.sh $(BENCH)
 
 soak: ## Run seeded fault schedules; SEED and MINUTES may be set
 	@scripts/soak.sh

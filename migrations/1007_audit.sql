@@ -39,21 +39,37 @@ CREATE TABLE audit_checkpoints (
 );
 CREATE INDEX audit_checkpoints_unstored ON audit_checkpoints (sequence) WHERE stored_at IS NULL;
 
--- The next place in a chain. Locks the chain's head until the transaction ends and makes a missing one; the time is
--- read under the lock, so it rises along the chain. Runs with its owner's rights: functions append, they cannot write
--- heads.
-CREATE FUNCTION audit_lock_head(chain uuid, OUT sequence bigint, OUT hash bytea, OUT at timestamptz)
+-- Appends an entry in one statement: locks the chain's head until the transaction ends (and makes a missing one), puts
+-- time and sequence between the three parts of the canonical bytes, and reads the searchable columns out of what was
+-- hashed. The time is read under the lock, so it rises along the chain. Runs with its owner's rights: functions append,
+-- they can write neither entries nor heads.
+CREATE FUNCTION audit_append(chain uuid, before text, middle text, after text) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    head      audit_heads%ROWTYPE;
+    at        timestamptz;
+    canonical text;
+    fields    jsonb;
 BEGIN
-    SELECT heads.sequence, heads.hash INTO sequence, hash FROM audit_heads heads WHERE heads.chain_id = chain FOR UPDATE;
+    SELECT * INTO head FROM audit_heads heads WHERE heads.chain_id = chain FOR UPDATE;
     IF NOT FOUND THEN
         -- DO UPDATE, not DO NOTHING: whoever loses the race waits here and then reads the winner's head.
         INSERT INTO audit_heads AS heads (chain_id, sequence, hash)
             VALUES (chain, 0, decode(repeat('00', 32), 'hex'))
             ON CONFLICT (chain_id) DO UPDATE SET sequence = heads.sequence
-            RETURNING heads.sequence, heads.hash INTO sequence, hash;
+            RETURNING * INTO head;
     END IF;
     at := plumbline_now();
+    canonical := before || to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || middle
+        || head.sequence + 1 || after;
+    fields := canonical::jsonb;
+    INSERT INTO audit_entries (chain_id, sequence, previous_hash, hash, canonical, business_unit_id, user_id, action,
+        resource_type, resource_id, workspace_id, run_id, details, created_at)
+    VALUES (chain, head.sequence + 1, head.hash, sha256(head.hash || convert_to(canonical, 'UTF8')),
+        convert_to(canonical, 'UTF8'), (fields ->> 'business_unit_id')::uuid, (fields ->> 'user_id')::uuid,
+        fields ->> 'action', fields ->> 'resource_type', fields ->> 'resource_id', (fields ->> 'workspace_id')::uuid,
+        (fields ->> 'run_id')::uuid, fields -> 'details', at);
+    RETURN head.sequence + 1;
 END $$;
 
 -- The database recomputes what it can and moves the head itself: a defect in the program cannot break a chain, only

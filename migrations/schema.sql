@@ -1,5 +1,39 @@
 -- A fresh database after all migrations. Written by `make schema`; a test compares it. Not for running.
 
+CREATE OR REPLACE FUNCTION public.audit_append(chain uuid, before text, middle text, after text)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+DECLARE
+    head      audit_heads%ROWTYPE;
+    at        timestamptz;
+    canonical text;
+    fields    jsonb;
+BEGIN
+    SELECT * INTO head FROM audit_heads heads WHERE heads.chain_id = chain FOR UPDATE;
+    IF NOT FOUND THEN
+        -- DO UPDATE, not DO NOTHING: whoever loses the race waits here and then reads the winner's head.
+        INSERT INTO audit_heads AS heads (chain_id, sequence, hash)
+            VALUES (chain, 0, decode(repeat('00', 32), 'hex'))
+            ON CONFLICT (chain_id) DO UPDATE SET sequence = heads.sequence
+            RETURNING * INTO head;
+    END IF;
+    at := plumbline_now();
+    canonical := before || to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || middle
+        || head.sequence + 1 || after;
+    fields := canonical::jsonb;
+    INSERT INTO audit_entries (chain_id, sequence, previous_hash, hash, canonical, business_unit_id, user_id, action,
+        resource_type, resource_id, workspace_id, run_id, details, created_at)
+    VALUES (chain, head.sequence + 1, head.hash, sha256(head.hash || convert_to(canonical, 'UTF8')),
+        convert_to(canonical, 'UTF8'), (fields ->> 'business_unit_id')::uuid, (fields ->> 'user_id')::uuid,
+        fields ->> 'action', fields ->> 'resource_type', fields ->> 'resource_id', (fields ->> 'workspace_id')::uuid,
+        (fields ->> 'run_id')::uuid, fields -> 'details', at);
+    RETURN head.sequence + 1;
+END $function$
+;
+
 CREATE OR REPLACE FUNCTION public.audit_entries_check()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -21,25 +55,6 @@ BEGIN
     END IF;
     UPDATE audit_heads SET sequence = NEW.sequence, hash = NEW.hash WHERE chain_id = NEW.chain_id;
     RETURN NEW;
-END $function$
-;
-
-CREATE OR REPLACE FUNCTION public.audit_lock_head(chain uuid, OUT sequence bigint, OUT hash bytea, OUT at timestamp with time zone)
- RETURNS record
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-BEGIN
-    SELECT heads.sequence, heads.hash INTO sequence, hash FROM audit_heads heads WHERE heads.chain_id = chain FOR UPDATE;
-    IF NOT FOUND THEN
-        -- DO UPDATE, not DO NOTHING: whoever loses the race waits here and then reads the winner's head.
-        INSERT INTO audit_heads AS heads (chain_id, sequence, hash)
-            VALUES (chain, 0, decode(repeat('00', 32), 'hex'))
-            ON CONFLICT (chain_id) DO UPDATE SET sequence = heads.sequence
-            RETURNING heads.sequence, heads.hash INTO sequence, hash;
-    END IF;
-    at := plumbline_now();
 END $function$
 ;
 

@@ -1,6 +1,6 @@
 //! The audit log: one hash chain per business unit and one for the platform.
 //!
-//! Invariants: an entry is written by the last statements of the transaction it tells about, so a rolled-back action
+//! Invariants: an entry is written by the last statement of the transaction it tells about, so a rolled-back action
 //! leaves none. `hash = sha256(previous_hash || canonical)`; the database re-derives it, moves the chain's head, and
 //! refuses UPDATE, DELETE and TRUNCATE. Each minute, if a head moved, a signed checkpoint of all heads is stored and
 //! copied to the object store: what was cut off a chain's end after that is seen.
@@ -26,7 +26,7 @@ mod views;
 
 pub use error::AuditError;
 pub use model::{Action, ChainId, Cursor, Entry, Filter};
-pub use rules::{ChainWalk, Fault, Link, canonical_bytes, link_hash};
+pub use rules::{ChainWalk, Draft, Fault, Fields, Link, link_hash};
 pub use views::{
     Broken, CheckpointBody, CheckpointView, EntryPage, EntryView, Export, ExportedEntry, HeadView,
     SignedCheckpoint, Verification,

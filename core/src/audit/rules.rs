@@ -1,8 +1,11 @@
 //! The bytes that are hashed, and the walk along a chain that checks them. Pure: the same code runs in the service
 //! and in an offline verifier.
 
-use chrono::{DateTime, SecondsFormat, Utc};
-use serde_json::{Map, Value};
+use std::borrow::Cow;
+
+use chrono::{DateTime, Utc};
+use serde::Deserialize;
+use serde_json::Value;
 use uuid::Uuid;
 
 use super::model::{ChainId, Entry};
@@ -10,6 +13,9 @@ use crate::digest::Sha256Digest;
 
 /// The layout of [`canonical_bytes`]; a later layout gets another number.
 const FORMAT: u64 = 1;
+
+/// What stands for a NUL character, which Postgres cannot store.
+const NUL_SHOWN: &str = "\u{fffd}";
 
 /// The hash before the first entry of a chain.
 pub(super) const NO_HASH: Sha256Digest = Sha256Digest([0; 32]);
@@ -53,29 +59,56 @@ pub enum Fault {
     Checkpoint,
 }
 
-/// The bytes of one entry: JSON without spaces, keys sorted at every depth, times in UTC with microseconds. Every
-/// field is always there, so no two entries share their bytes.
-pub fn canonical_bytes(entry: &Entry, sequence: i64, at: DateTime<Utc>) -> Vec<u8> {
-    let chain = ChainId::of(entry.business_unit_id);
-    let id = |id: Option<Uuid>| id.map_or(Value::Null, |id| id.to_string().into());
-    let fields: Map<String, Value> = [
-        ("format", FORMAT.into()),
-        ("chain_id", chain.to_string().into()),
-        ("sequence", sequence.into()),
-        ("created_at", at.to_rfc3339_opts(SecondsFormat::Micros, true).into()),
-        ("business_unit_id", id(entry.business_unit_id.map(Uuid::from))),
-        ("user_id", id(entry.actor.user_id().map(Uuid::from))),
-        ("action", entry.action.as_str().into()),
-        ("resource_type", entry.resource_type.into()),
-        ("resource_id", entry.resource_id.as_str().into()),
-        ("workspace_id", id(entry.workspace_id.map(Uuid::from))),
-        ("run_id", id(entry.run_id.map(Uuid::from))),
-        ("details", entry.details.clone()),
-    ]
-    .into_iter()
-    .map(|(name, value)| (name.to_owned(), value))
-    .collect();
-    canonical_json(&Value::Object(fields)).into_bytes()
+/// An entry on its way into the log: its canonical bytes, but for what only the database knows under the chain's lock.
+/// `before` + time + `middle` + sequence + `after`, as the SQL function `audit_append` joins them.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    /// Whose chain.
+    pub chain: Uuid,
+    /// Up to the time.
+    pub before: String,
+    /// Between time and sequence.
+    pub middle: String,
+    /// From the sequence on.
+    pub after: String,
+}
+
+impl Draft {
+    /// The bytes of one entry: JSON without spaces, keys sorted at every depth, times in UTC with microseconds. Every
+    /// field is always there, so no two entries share their bytes.
+    pub fn of(entry: &Entry) -> Self {
+        let chain = ChainId::of(entry.business_unit_id);
+        let id = |id: Option<Uuid>| id.map_or(Value::Null, |id| id.to_string().into());
+        let before = fields([
+            ("action", entry.action.as_str().into()),
+            ("business_unit_id", id(entry.business_unit_id.map(Uuid::from))),
+            ("chain_id", chain.to_string().into()),
+        ]);
+        let middle = fields([
+            ("details", without_nul(&entry.details)),
+            ("format", FORMAT.into()),
+            ("resource_id", entry.resource_id.replace('\0', NUL_SHOWN).into()),
+            ("resource_type", entry.resource_type.into()),
+            ("run_id", id(entry.run_id.map(Uuid::from))),
+        ]);
+        let after = fields([
+            ("user_id", id(entry.actor.user_id().map(Uuid::from))),
+            ("workspace_id", id(entry.workspace_id.map(Uuid::from))),
+        ]);
+        Self {
+            chain: chain.0,
+            before: ["{", &before, ",\"created_at\":\""].concat(),
+            middle: ["\",", &middle, ",\"sequence\":"].concat(),
+            after: [",", &after, "}"].concat(),
+        }
+    }
+}
+
+/// Fields as they stand inside a canonical object.
+fn fields<const N: usize>(fields: [(&str, Value); N]) -> String {
+    let object = fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let text = canonical_json(&Value::Object(object));
+    text[1..text.len() - 1].to_owned()
 }
 
 /// The hash of an entry that follows `previous`.
@@ -125,13 +158,33 @@ fn write_canonical(value: &Value, out: &mut String) {
 /// hold them, and a record of it must not fail.
 pub(super) fn without_nul(value: &Value) -> Value {
     match value {
-        Value::String(text) => text.replace('\0', "\u{fffd}").into(),
+        Value::String(text) => text.replace('\0', NUL_SHOWN).into(),
         Value::Array(items) => items.iter().map(without_nul).collect(),
         Value::Object(map) => {
-            map.iter().map(|(name, value)| (name.replace('\0', "\u{fffd}"), without_nul(value))).collect()
+            map.iter().map(|(name, value)| (name.replace('\0', NUL_SHOWN), without_nul(value))).collect()
         }
         other => other.clone(),
     }
+}
+
+/// What the canonical bytes of an entry say. Borrowed where that is possible: a long log is read whole.
+#[derive(Clone, Debug, Deserialize)]
+#[expect(missing_docs, reason = "the fields of an entry")]
+pub struct Fields<'a> {
+    pub chain_id: Uuid,
+    pub sequence: i64,
+    pub created_at: DateTime<Utc>,
+    pub business_unit_id: Option<Uuid>,
+    pub user_id: Option<Uuid>,
+    #[serde(borrow)]
+    pub action: Cow<'a, str>,
+    #[serde(borrow)]
+    pub resource_type: Cow<'a, str>,
+    #[serde(borrow)]
+    pub resource_id: Cow<'a, str>,
+    pub workspace_id: Option<Uuid>,
+    pub run_id: Option<Uuid>,
+    pub details: Value,
 }
 
 /// A walk along one chain, entry by entry, in constant memory.
@@ -154,7 +207,7 @@ impl ChainWalk {
     }
 
     /// Checks the next entry and moves past it. Returns the entry's fields for comparison with its columns.
-    pub fn step(&mut self, link: &Link<'_>) -> Result<Map<String, Value>, Fault> {
+    pub fn step<'a>(&mut self, link: &Link<'a>) -> Result<Fields<'a>, Fault> {
         let (expected, previous) = (self.sequence + 1, self.hash);
         // Moves on even after a fault, so that one changed entry is reported once and not for all that follow.
         (self.sequence, self.hash) = (link.sequence, link.hash);
@@ -167,11 +220,8 @@ impl ChainWalk {
         if link_hash(previous, link.canonical) != link.hash {
             return Err(Fault::Content);
         }
-        let Ok(Value::Object(fields)) = serde_json::from_slice(link.canonical) else {
-            return Err(Fault::Content);
-        };
-        let here = fields.get("chain_id").and_then(Value::as_str) == Some(&self.chain.to_string())
-            && fields.get("sequence").and_then(Value::as_i64) == Some(link.sequence);
+        let fields: Fields<'a> = serde_json::from_slice(link.canonical).map_err(|_| Fault::Content)?;
+        let here = fields.chain_id == self.chain.0 && fields.sequence == link.sequence;
         if here { Ok(fields) } else { Err(Fault::Place) }
     }
 

@@ -2,26 +2,18 @@
 
 use super::model::{ChainId, Cursor, Entry, Filter};
 use super::views::EntryPage;
-use super::{AuditError, rules, store};
+use super::{AuditError, Draft, store};
 use crate::Deps;
 use crate::access::{Ctx, Permission, Scope};
-use crate::db::{DbError, Tx};
+use crate::db::{DbError, Query};
 use crate::page::PageRequest;
 
 pub use super::checkpoints::checkpoint;
 pub use super::verification::{export, verify};
 
-/// Appends an entry to its chain. Call it last: it locks the chain's head until the transaction ends.
-pub async fn record(tx: &Tx<'_>, entry: &Entry) -> Result<(), DbError> {
-    let entry = Entry {
-        resource_id: entry.resource_id.replace('\0', "\u{fffd}"),
-        details: rules::without_nul(&entry.details),
-        ..entry.clone()
-    };
-    let place = store::lock_head(tx, ChainId::of(entry.business_unit_id)).await?;
-    let canonical = rules::canonical_bytes(&entry, place.sequence, place.at);
-    let hash = rules::link_hash(place.previous_hash, &canonical);
-    store::insert(tx, &entry, &place, hash, &canonical).await
+/// Appends an entry to its chain. In a transaction, call it last: it locks the chain's head until the transaction ends.
+pub async fn record(query: &impl Query, entry: &Entry) -> Result<(), DbError> {
+    store::append(query, &Draft::of(entry)).await
 }
 
 /// The entries of the caller's scope, newest first: a unit's admin sees the unit's chain, a superadmin in all units

@@ -3,17 +3,11 @@
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use super::model::{ChainId, Cursor, Entry, Filter};
+use super::Draft;
+use super::model::{ChainId, Cursor, Filter};
 use super::views::{EntryView, HeadView};
-use crate::db::{DbError, Query, Row, Tx};
+use crate::db::{DbError, Query, Row};
 use crate::digest::Sha256Digest;
-
-/// Where the next entry of a chain goes.
-pub(super) struct Place {
-    pub sequence: i64,
-    pub previous_hash: Sha256Digest,
-    pub at: DateTime<Utc>,
-}
 
 /// One entry as stored.
 pub(super) struct EntryRow {
@@ -36,41 +30,10 @@ fn digest(row: &Row, column: &str) -> Result<Sha256Digest, DbError> {
         .ok_or_else(|| DbError::Row("a digest is not 32 bytes long".into()))
 }
 
-const LOCK_HEAD: &str = "SELECT sequence, hash, at FROM audit_lock_head($1)";
+const APPEND: &str = "SELECT audit_append($1, $2, $3, $4)";
 
-pub(super) async fn lock_head(tx: &Tx<'_>, chain: ChainId) -> Result<Place, DbError> {
-    let row = tx.query_one(LOCK_HEAD, &[&chain.0]).await?;
-    let sequence = row.get::<_, i64>("sequence") + 1;
-    Ok(Place { sequence, previous_hash: digest(&row, "hash")?, at: row.get("at") })
-}
-
-pub(super) async fn insert(
-    tx: &Tx<'_>,
-    entry: &Entry,
-    place: &Place,
-    hash: Sha256Digest,
-    canonical: &[u8],
-) -> Result<(), DbError> {
-    tx.execute(
-        include_str!("sql/insert.sql"),
-        &[
-            &ChainId::of(entry.business_unit_id).0,
-            &place.sequence,
-            &&place.previous_hash.0[..],
-            &&hash.0[..],
-            &canonical,
-            &entry.business_unit_id,
-            &entry.actor.user_id(),
-            &entry.action.as_str(),
-            &entry.resource_type,
-            &entry.resource_id,
-            &entry.workspace_id,
-            &entry.run_id,
-            &entry.details,
-            &place.at,
-        ],
-    )
-    .await?;
+pub(super) async fn append(query: &impl Query, draft: &Draft) -> Result<(), DbError> {
+    query.execute(APPEND, &[&draft.chain, &draft.before, &draft.middle, &draft.after]).await?;
     Ok(())
 }
 

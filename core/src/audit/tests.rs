@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::model::{Action, ChainId, Cursor, Entry};
 use super::rules::{
-    ChainWalk, Fault, Link, NO_HASH, canonical_bytes, canonical_json, link_hash, same_json, without_nul,
+    ChainWalk, Draft, Fault, Link, NO_HASH, canonical_json, link_hash, same_json, without_nul,
 };
 use crate::access::Actor;
 use crate::digest::Sha256Digest;
@@ -20,6 +20,13 @@ fn entry(resource_id: &str, details: Value) -> Entry {
         run_id: None,
         details,
     }
+}
+
+/// What `audit_append` makes of a draft.
+fn canonical_bytes(entry: &Entry, sequence: i64, at: chrono::DateTime<chrono::Utc>) -> Vec<u8> {
+    let Draft { before, middle, after, .. } = Draft::of(entry);
+    let at = at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true);
+    [before, at, middle, sequence.to_string(), after].concat().into_bytes()
 }
 
 fn chain(length: i64) -> Vec<(i64, Sha256Digest, Sha256Digest, Vec<u8>)> {

@@ -1,9 +1,7 @@
 //! Verification of the whole log in scope, page by page: memory does not grow with the log.
 
-use serde_json::{Map, Value};
-
 use super::model::ChainId;
-use super::rules::{ChainWalk, Fault, Link, same_json};
+use super::rules::{ChainWalk, Fault, Fields, Link, same_json};
 use super::signing::Signer;
 use super::store::{self, EntryRow};
 use super::views::{Broken, EntryView, Export, ExportedEntry, HeadView, Verification};
@@ -119,17 +117,14 @@ fn report(broken: &mut Vec<Broken>, chain_id: ChainId, sequence: i64, fault: Fau
 }
 
 /// Whether the columns that people search say what was hashed.
-fn columns_match(fields: &Map<String, Value>, view: &EntryView) -> bool {
-    let text = |name: &str| fields.get(name).and_then(Value::as_str);
-    let id = |id: Option<uuid::Uuid>| id.map(|id| id.to_string());
-    let at = text("created_at").and_then(|at| chrono::DateTime::parse_from_rfc3339(at).ok());
-    text("action") == Some(&view.action)
-        && text("resource_type") == Some(&view.resource_type)
-        && text("resource_id") == Some(&view.resource_id)
-        && text("business_unit_id") == id(view.business_unit_id.map(Into::into)).as_deref()
-        && text("user_id") == id(view.user_id.map(Into::into)).as_deref()
-        && text("workspace_id") == id(view.workspace_id.map(Into::into)).as_deref()
-        && text("run_id") == id(view.run_id.map(Into::into)).as_deref()
-        && at.is_some_and(|at| at == view.created_at)
-        && fields.get("details").is_some_and(|details| same_json(details, &view.details))
+fn columns_match(fields: &Fields<'_>, view: &EntryView) -> bool {
+    fields.action == view.action
+        && fields.resource_type == view.resource_type
+        && fields.resource_id == view.resource_id
+        && fields.business_unit_id == view.business_unit_id.map(Into::into)
+        && fields.user_id == view.user_id.map(Into::into)
+        && fields.workspace_id == view.workspace_id.map(Into::into)
+        && fields.run_id == view.run_id.map(Into::into)
+        && fields.created_at == view.created_at
+        && same_json(&fields.details, &view.details)
 }

@@ -32,6 +32,9 @@ macro_rules! fixed {
         impl Param for Vec<$rust> {
             fn pg_type(&self) -> Type { <$rust as Fixed>::ARRAY }
         }
+        impl Param for Vec<Option<$rust>> {
+            fn pg_type(&self) -> Type { <$rust as Fixed>::ARRAY }
+        }
         impl Param for &[$rust] {
             fn pg_type(&self) -> Type { <$rust as Fixed>::ARRAY }
         }

@@ -108,14 +108,39 @@ pub async fn heartbeat(query: &impl Query, lease: Lease, limits: &Limits) -> Res
 
 /// Moves a held task to the history and lowers the unit's counter.
 pub async fn finish(
-    tx: &Tx<'_>,
+    query: &impl Query,
     lease: Lease,
     outcome: FinishedOutcome,
     error: Option<&str>,
     result: Option<&Value>,
 ) -> Result<(), TaskError> {
-    let leaving = Leaving { outcome: Some(outcome), error, result, delay: Duration::ZERO, unburned: false };
-    held(store::leave(tx, lease, &leaving).await?)
+    let outcome = Some(outcome);
+    leave(query, Leaving { lease, outcome, error, result, delay: Duration::ZERO, unburned: false }).await
+}
+
+/// Moves tasks that were claimed together to the history, all as done, each with its result. Returns the leases that
+/// were lost meanwhile: of those nothing is recorded.
+pub async fn finish_together(
+    query: &impl Query,
+    done: &[(&ClaimedTask, Option<&Value>)],
+) -> Result<Vec<Lease>, DbError> {
+    debug_assert!(
+        done.iter().all(|(task, _)| task.business_unit_id == done[0].0.business_unit_id),
+        "a claim gives tasks of one unit"
+    );
+    let leaving: Vec<Leaving<'_>> = done
+        .iter()
+        .map(|(task, result)| Leaving {
+            lease: task.lease,
+            outcome: Some(FinishedOutcome::Done),
+            error: None,
+            result: *result,
+            delay: Duration::ZERO,
+            unburned: false,
+        })
+        .collect();
+    let held = store::leave(query, &leaving).await?;
+    Ok(done.iter().map(|(task, _)| task.lease).filter(|lease| !held.contains(&lease.task_id)).collect())
 }
 
 /// An attempt failed: queues the task again, or moves it to the history as a dead letter; then the caller lets the
@@ -152,8 +177,11 @@ async fn requeue(
     error: &str,
     unburned: bool,
 ) -> Result<(), TaskError> {
-    let leaving = Leaving { outcome: None, error: Some(error), result: None, delay, unburned };
-    held(store::leave(tx, lease, &leaving).await?)
+    leave(tx, Leaving { lease, outcome: None, error: Some(error), result: None, delay, unburned }).await
+}
+
+async fn leave(query: &impl Query, leaving: Leaving<'_>) -> Result<(), TaskError> {
+    held(!store::leave(query, &[leaving]).await?.is_empty())
 }
 
 /// Withdraws the subject's queued tasks and asks the running ones to stop. Returns the leases of the running ones.

@@ -156,6 +156,7 @@ pub(super) async fn heartbeat(
 /// How a task leaves `running`.
 #[derive(Debug)]
 pub(super) struct Leaving<'a> {
+    pub(super) lease: Lease,
     /// `None` queues it again.
     pub(super) outcome: Option<FinishedOutcome>,
     pub(super) error: Option<&'a str>,
@@ -165,28 +166,32 @@ pub(super) struct Leaving<'a> {
     pub(super) unburned: bool,
 }
 
-/// Takes a task out of `running`. `false` if the lease was lost.
-pub(super) async fn leave(query: &impl Query, lease: Lease, leaving: &Leaving<'_>) -> Result<bool, DbError> {
-    let row = query
-        .query_opt(
+/// Takes tasks of one unit out of `running`. Returns those whose lease was still held.
+pub(super) async fn leave(query: &impl Query, leaving: &[Leaving<'_>]) -> Result<Vec<TaskId>, DbError> {
+    let rows = query
+        .query(
             include_str!("sql/leave.sql"),
             &[
-                &lease.task_id,
-                &lease.token,
-                &leaving.outcome.map(FinishedOutcome::as_str),
-                &leaving.error,
-                &leaving.result.cloned(),
-                &leaving.delay.as_secs_f64(),
-                &i32::from(leaving.unburned),
+                &each(leaving, |task| task.lease.task_id),
+                &each(leaving, |task| task.lease.token),
+                &each(leaving, |task| task.outcome.map(FinishedOutcome::as_str)),
+                &each(leaving, |task| task.error),
+                &each(leaving, |task| task.result.cloned()),
+                &each(leaving, |task| task.delay.as_secs_f64()),
+                &each(leaving, |task| i32::from(task.unburned)),
             ],
         )
         .await;
-    match row {
-        Ok(row) => Ok(row.is_some()),
+    match rows {
+        Ok(rows) => Ok(rows.iter().map(|row| row.get("id")).collect()),
         // A twin was queued between the statement's snapshot and its write; the next try sees it.
         Err(error) if error.is_duplicate_of("tasks_dedupe") => Err(DbError::TryAgain(error.into())),
         Err(error) => Err(error),
     }
+}
+
+fn each<'a, T>(leaving: &'a [Leaving<'a>], column: impl Fn(&'a Leaving<'a>) -> T) -> Vec<T> {
+    leaving.iter().map(column).collect()
 }
 
 /// Withdraws the subject's queued tasks, marks its running ones, and returns those.

@@ -37,13 +37,12 @@ REVOKE CREATE ON SCHEMA public FROM PUBLIC;
 GRANT USAGE ON SCHEMA public
     TO plumbline_api, plumbline_tfstate, plumbline_callback, plumbline_worker, plumbline_outbound, plumbline_reconciler;
 
--- Everyone: which installation this is, and the audit log, which only grows. Heads are moved by the database itself.
+-- Everyone: which installation this is, and the audit log, which only grows: entries are written and heads moved by
+-- the database itself.
 GRANT SELECT ON installation, sweep_ticks, schema_migrations, business_units
     TO plumbline_api, plumbline_tfstate, plumbline_callback, plumbline_worker, plumbline_outbound, plumbline_reconciler;
-REVOKE EXECUTE ON FUNCTION audit_lock_head(uuid) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION audit_lock_head(uuid)
-    TO plumbline_api, plumbline_tfstate, plumbline_callback, plumbline_worker, plumbline_outbound, plumbline_reconciler;
-GRANT INSERT ON audit_entries
+REVOKE EXECUTE ON FUNCTION audit_append(uuid, text, text, text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION audit_append(uuid, text, text, text)
     TO plumbline_api, plumbline_tfstate, plumbline_callback, plumbline_worker, plumbline_outbound, plumbline_reconciler;
 
 -- api: people, sessions, settings, runs as people change them. Not what executors report: plans, logs, artifacts.

@@ -1,13 +1,14 @@
-//! Running short tasks: the handler works, heartbeats keep its lease, and its answer ends the attempt.
+//! Running short tasks: the handler works, heartbeats keep its lease, and its answer ends the attempt. Answers that come
+//! together are recorded together.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Instant;
 
-use futures::FutureExt;
-use futures::future::join_all;
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt};
 use plumbline_core::db::DbError;
 use plumbline_core::tasks::{
-    self, Backoff, ClaimedTask, FailedAttempt, FinishedOutcome, TaskClass, TaskError,
+    self, Backoff, ClaimedTask, FailedAttempt, FinishedOutcome, Lease, TaskClass, TaskError,
 };
 use plumbline_core::{Deps, dispatch};
 use serde_json::Value;
@@ -17,9 +18,9 @@ use crate::Outbound;
 /// Short tasks run at the same time.
 const BATCH: i32 = 5;
 
-/// How the handler of one attempt ended.
-enum Ended {
-    Answered(Result<Value, FailedAttempt>),
+/// Why an attempt gave no result.
+enum NotDone {
+    Failed(FailedAttempt),
     /// Somebody asked for it, or it took too long.
     Stopped,
     /// Another attempt owns the task.
@@ -40,25 +41,53 @@ pub(crate) async fn run_due(
             break;
         }
         ended += batch.len();
-        join_all(batch.iter().map(|task| run(deps, outbound, task))).await;
+        let attempts: FuturesUnordered<_> =
+            batch.iter().map(async |task| (task, attend(deps, outbound, task).await)).collect();
+        // Whatever has ended by the time of the next look is recorded together.
+        let mut attempts = attempts.ready_chunks(batch.len());
+        while let Some(together) = attempts.next().await {
+            // On the heap: it is large, and callers carry the whole worker in their futures.
+            Box::pin(record_together(deps, together)).await;
+        }
     }
     Ok(ended)
 }
 
-async fn run(deps: &Deps, outbound: &dyn Outbound, task: &ClaimedTask) {
-    let ended = attend(deps, outbound, task).await;
-    match record(deps, task, ended).await {
-        Ok(()) => {}
-        Err(TaskError::LeaseLost) => {
-            tracing::warn!(task.id = %task.lease.task_id, "a short task was given to another attempt");
+/// Records how attempts of one claim ended. What cannot be recorded is tried again when its lease has run out.
+async fn record_together(deps: &Deps, together: Vec<(&ClaimedTask, Result<Value, NotDone>)>) {
+    let mut done = Vec::new();
+    for (task, ended) in together {
+        match ended {
+            Ok(result) => done.push((task, result)),
+            Err(ended) => match record_failure(deps, task, ended).await {
+                Ok(()) => {}
+                Err(TaskError::LeaseLost) => warn_of_lost_lease(task.lease),
+                Err(error) => {
+                    tracing::error!(task.id = %task.lease.task_id, %error, "a failure was not recorded");
+                }
+            },
         }
-        // Its lease runs out and it is tried again.
-        Err(error) => tracing::error!(task.id = %task.lease.task_id, %error, "a result was not recorded"),
+    }
+    if !done.is_empty()
+        && let Err(error) = record_done(deps, &done).await
+    {
+        tracing::error!(tasks = done.len(), %error, "results were not recorded");
     }
 }
 
+async fn record_done(deps: &Deps, done: &[(&ClaimedTask, Value)]) -> Result<(), DbError> {
+    let done: Vec<_> = done.iter().map(|(task, result)| (*task, Some(result))).collect();
+    let conn = deps.db.conn().await?;
+    tasks::service::finish_together(&conn, &done).await?.into_iter().for_each(warn_of_lost_lease);
+    Ok(())
+}
+
+fn warn_of_lost_lease(lease: Lease) {
+    tracing::warn!(task.id = %lease.task_id, "a short task was given to another attempt");
+}
+
 /// Lets the handler work and renews the lease meanwhile.
-async fn attend(deps: &Deps, outbound: &dyn Outbound, task: &ClaimedTask) -> Ended {
+async fn attend(deps: &Deps, outbound: &dyn Outbound, task: &ClaimedTask) -> Result<Value, NotDone> {
     // A panic in one task must not take the others of the batch with it.
     let handler = AssertUnwindSafe(outbound.handle(deps, task)).catch_unwind();
     tokio::pin!(handler);
@@ -67,14 +96,14 @@ async fn attend(deps: &Deps, outbound: &dyn Outbound, task: &ClaimedTask) -> End
     loop {
         tokio::select! {
             answer = &mut handler => {
-                return Ended::Answered(
-                    answer.unwrap_or_else(|_| Err(FailedAttempt::Retry("the task's handler crashed".into()))),
-                );
+                return answer
+                    .unwrap_or_else(|_| Err(FailedAttempt::Retry("the task's handler crashed".into())))
+                    .map_err(NotDone::Failed);
             }
             _ = beat.tick() => match heartbeat(deps, task).await {
                 Ok(false) => {}
-                Ok(true) => return Ended::Stopped,
-                Err(TaskError::LeaseLost) => return Ended::LeaseLost,
+                Ok(true) => return Err(NotDone::Stopped),
+                Err(TaskError::LeaseLost) => return Err(NotDone::LeaseLost),
                 Err(error) => {
                     tracing::warn!(task.id = %task.lease.task_id, %error, "a heartbeat was not recorded");
                 }
@@ -88,25 +117,22 @@ async fn heartbeat(deps: &Deps, task: &ClaimedTask) -> Result<bool, TaskError> {
     tasks::service::heartbeat(&conn, task.lease, &deps.limits).await
 }
 
-async fn record(deps: &Deps, task: &ClaimedTask, ended: Ended) -> Result<(), TaskError> {
+async fn record_failure(deps: &Deps, task: &ClaimedTask, ended: NotDone) -> Result<(), TaskError> {
     let mut conn = deps.db.conn().await?;
     let tx = conn.begin().await?;
     match ended {
-        Ended::Answered(Ok(result)) => {
-            tasks::service::finish(&tx, task.lease, FinishedOutcome::Done, None, Some(&result)).await?;
-        }
-        Ended::Answered(Err(failure)) => {
+        NotDone::Failed(failure) => {
             let next = tasks::service::fail(&tx, task.lease, &failure, rand::random(), &deps.limits).await?;
             if next == Backoff::DeadLettered {
                 let (FailedAttempt::Retry(error) | FailedAttempt::Permanent(error)) = &failure;
                 dispatch::dead_lettered(&tx, deps.ids, task, error).await?;
             }
         }
-        Ended::Stopped => {
+        NotDone::Stopped => {
             let why = "the task was asked to stop, or took longer than its wall-clock limit";
             tasks::service::finish(&tx, task.lease, FinishedOutcome::Cancelled, Some(why), None).await?;
         }
-        Ended::LeaseLost => return Err(TaskError::LeaseLost),
+        NotDone::LeaseLost => return Err(TaskError::LeaseLost),
     }
     tx.commit().await?;
     Ok(())

@@ -329,3 +329,45 @@ async fn sooner_priorities_come_first_and_delayed_tasks_wait() {
     plane.advance(Duration::from_secs(301)).await;
     assert_eq!(plane.claim_one(TaskClass::Executor).await.lease.task_id, late);
 }
+
+#[tokio::test]
+async fn a_claim_never_reads_the_whole_backlog_of_a_unit() {
+    let plane = TestPlane::start_with(limits(), 1).await;
+    let unit = unit(plane.db(), "unit-a").await;
+    enqueue_one(plane.db(), TaskKind::WorkspaceBranches, unit).await;
+    // Where most rows are one unit's, the planner takes a claim for a large part of the table.
+    let backlog = "
+        INSERT INTO tasks (id, business_unit_id, class, kind, subject_id, attempts_max, dedupe_key)
+        SELECT gen_random_uuid(), business_unit_id, class, kind, gen_random_uuid(), 2, n::text
+        FROM tasks, generate_series(1, 20000) n; ANALYZE tasks;";
+    plane.execute(backlog).await.unwrap();
+    const READ: &str = "
+        SELECT seq_tup_read::int8 FROM pg_stat_xact_user_tables WHERE relname = 'tasks'";
+    // More often than a statement is planned anew.
+    for _ in 0..8 {
+        let task = plane.claim_one(TaskClass::Short).await;
+        plane.finish(task.lease).await.unwrap();
+    }
+    let mut conn = plane.db().conn().await.unwrap();
+    let tx = conn.begin().await.unwrap();
+    let kinds: Vec<&str> = TaskKind::ALL.iter().map(|kind| kind.as_str()).collect();
+    let claimed = tx
+        .query(
+            include_str!("../../../core/src/tasks/sql/claim.sql"),
+            &[&"short", &1, &10, &"a worker", &60.0, &Some(60.0), &"live", &kinds, &200, &15.0],
+        )
+        .await
+        .unwrap();
+    let lease: (TaskId, i64) = (claimed[0].get("id"), claimed[0].get("lease_token"));
+    assert_eq!(tx.query_one(READ, &[]).await.unwrap().get::<_, i64>(0), 0, "the claim reads by key");
+    service::finish(
+        &tx,
+        plumbline_core::tasks::Lease { task_id: lease.0, token: lease.1 },
+        FinishedOutcome::Done,
+        None,
+        None,
+    )
+    .await
+    .unwrap();
+    assert_eq!(tx.query_one(READ, &[]).await.unwrap().get::<_, i64>(0), 0, "the end reads by key");
+}

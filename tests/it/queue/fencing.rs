@@ -47,6 +47,31 @@ async fn a_worker_that_lost_its_lease_can_write_nothing() {
 }
 
 #[tokio::test]
+async fn tasks_that_end_together_are_recorded_but_for_those_whose_lease_was_lost() {
+    let plane = TestPlane::start().await;
+    let unit = unit(plane.db(), "unit-a").await;
+    for _ in 0..3 {
+        enqueue_one(plane.db(), TaskKind::WorkspaceBranches, unit).await;
+    }
+    let tasks = plane.claim(TaskClass::Short, 3).await;
+    plane.give_back(tasks[1].lease).await.unwrap();
+    let taken = plane.claim_one(TaskClass::Short).await;
+    assert_eq!(taken.lease.task_id, tasks[1].lease.task_id);
+
+    let result = serde_json::json!({"branches": ["main"]});
+    let done: Vec<_> = tasks.iter().map(|task| (task, Some(&result))).collect();
+    let conn = plane.db().conn().await.unwrap();
+    let lost = service::finish_together(&conn, &done).await.unwrap();
+    drop(conn);
+
+    assert_eq!(lost, [tasks[1].lease]);
+    let recorded = "SELECT count(*) FROM finished_tasks WHERE outcome = 'done' AND result IS NOT NULL";
+    assert_eq!(plane.count(recorded).await, 2);
+    assert_eq!(plane.count("SELECT running::int8 FROM queue_units").await, 1);
+    plane.finish(taken.lease).await.unwrap();
+}
+
+#[tokio::test]
 async fn the_same_worker_claiming_again_does_not_revive_its_old_lease() {
     let plane = TestPlane::start().await;
     let unit = unit(plane.db(), "unit-a").await;

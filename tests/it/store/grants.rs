@@ -53,6 +53,7 @@ async fn every_role_signs_in_and_is_refused_what_is_not_its_own() {
         for sql in [
             "UPDATE audit_heads SET sequence = 0",
             "DELETE FROM audit_entries",
+            "INSERT INTO audit_entries SELECT * FROM audit_entries",
             "ALTER TABLE audit_entries DISABLE TRIGGER ALL",
             "CREATE TABLE mine (n integer)",
             "CREATE OR REPLACE FUNCTION plumbline_now() RETURNS timestamptz LANGUAGE sql AS 'SELECT now()'",

@@ -6,6 +6,7 @@ mod grants;
 mod idempotency;
 mod object_stores;
 mod pooler;
+mod round_trips;
 mod schema;
 mod sessions;
 mod state_client;

@@ -171,7 +171,7 @@ async fn terraform_keeps_its_state_when_the_lock_was_taken_away_meanwhile() {
     conn.batch(
         "CREATE FUNCTION steal() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
             NEW.lock_id := 'thief'; NEW.lock_info := '{\"ID\":\"thief\"}'; RETURN NEW; END $$;
-         CREATE TRIGGER steal BEFORE UPDATE ON tfstates FOR EACH ROW WHEN (NEW.lock_id IS NOT NULL)
+         CREATE TRIGGER steal BEFORE INSERT OR UPDATE ON tfstates FOR EACH ROW WHEN (NEW.lock_id IS NOT NULL)
             EXECUTE FUNCTION steal()",
     )
     .await

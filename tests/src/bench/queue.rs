@@ -5,10 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use plumbline_core::db::testing::TestDatabase;
-use plumbline_core::db::{Db, PgMode};
+use plumbline_core::db::testing::{CLUSTER_URL_VARIABLE, TestDatabase};
+use plumbline_core::db::{Db, DbError, PgMode};
 use plumbline_core::limits::Limits;
-use plumbline_core::tasks::{FinishedOutcome, TaskClass, TaskError, service};
+use plumbline_core::tasks::{TaskClass, service};
+
+use crate::harness::{Report, median};
+use crate::neighbour;
 
 const CLIENTS: usize = 16;
 const DEPTH: usize = 100_000;
@@ -46,32 +49,10 @@ UPDATE plain_tasks p SET status = 'running' FROM c WHERE p.id = c.id RETURNING p
 UPDATE plain_tasks SET status = 'done' WHERE id = :id;
 ";
 
-/// Tasks per second, claimed and completed; medians.
-#[derive(Clone, Copy, Debug)]
-pub struct ClaimBench {
-    /// The plain queue, one at a time.
-    pub plain: f64,
-    /// The fair claim, one at a time.
-    pub fair: f64,
-    /// The fair claim in batches of 10.
-    pub fair_batches: f64,
-}
-
-impl ClaimBench {
-    /// The fair claim over the plain one.
-    pub fn ratio(&self) -> f64 {
-        self.fair / self.plain
-    }
-
-    /// The fair claim in batches of 10 over the plain one.
-    pub fn ratio_in_batches(&self) -> f64 {
-        self.fair_batches / self.plain
-    }
-}
-
-/// Measures on a database of its own in the given cluster. Needs `pgbench` on the PATH.
-pub async fn bench_claim(cluster_url: &str) -> anyhow::Result<ClaimBench> {
-    let database = TestDatabase::create(cluster_url).await?;
+/// Measures on a database of its own in the cluster of `make bench`. Needs `pgbench` on the PATH.
+pub(crate) async fn run(report: &mut Report) -> anyhow::Result<()> {
+    let cluster_url = std::env::var(CLUSTER_URL_VARIABLE).context("run it with `make bench`")?;
+    let database = TestDatabase::create(&cluster_url).await?;
     let db = database.pool(CLIENTS, PgMode::Direct)?;
     let mut rates = [Vec::new(), Vec::new(), Vec::new()];
     for _ in 0..ROUNDS {
@@ -82,15 +63,26 @@ pub async fn bench_claim(cluster_url: &str) -> anyhow::Result<ClaimBench> {
         seed(&db, SEED).await?;
         rates[2].push(fair_rate(&db, 10).await?);
     }
+    let [plain, fair, fair_batches] = rates.map(median);
+    let beside = |rate: f64| format!("{rate:.0}/s; plain {plain:.0}/s");
+    report.at_least(
+        "fair claim + complete, one at a time",
+        "× plain SKIP LOCKED",
+        0.3,
+        fair / plain,
+        beside(fair),
+    );
+    report.at_least(
+        "fair claim + complete, batches of 10",
+        "× plain SKIP LOCKED",
+        1.0,
+        fair_batches / plain,
+        beside(fair_batches),
+    );
+    neighbour::run(&db, report).await?;
     db.close();
     database.drop_now().await?;
-    let [plain, fair, fair_batches] = rates.map(median);
-    Ok(ClaimBench { plain, fair, fair_batches })
-}
-
-fn median(mut rates: Vec<f64>) -> f64 {
-    rates.sort_by(f64::total_cmp);
-    rates[rates.len() / 2]
+    Ok(())
 }
 
 async fn seed(db: &Db, sql: &str) -> anyhow::Result<()> {
@@ -125,16 +117,14 @@ async fn fair_rate(db: &Db, batch: i32) -> anyhow::Result<f64> {
             while began.elapsed() < ROUND {
                 let tasks = service::claim(&db, TaskClass::Short, "bench", batch, &limits).await?;
                 let count = tasks.len() as u64;
-                db.transaction(async |tx| {
-                    for task in &tasks {
-                        service::finish(tx, task.lease, FinishedOutcome::Done, None, None).await?;
-                    }
-                    Ok::<_, TaskError>(())
-                })
-                .await?;
+                if tasks.is_empty() {
+                    continue;
+                }
+                let ended: Vec<_> = tasks.iter().map(|task| (task, None)).collect();
+                service::finish_together(&db.conn().await?, &ended).await?;
                 done.fetch_add(count, Ordering::Relaxed);
             }
-            Ok::<_, TaskError>(())
+            Ok::<_, DbError>(())
         })
     });
     for client in futures::future::join_all(clients).await {

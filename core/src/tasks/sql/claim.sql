@@ -4,17 +4,7 @@
 -- Every CTE is MATERIALIZED: a LIMIT inside a joined subquery is run once per outer row by some plans, and then more
 -- rows are claimed than asked for. Room is a counter on the row that is locked, never a count(*): after waiting for a
 -- lock Postgres looks at the new version of the row, but a subquery still sees the old snapshot.
-WITH open AS MATERIALIZED (
-    SELECT q.business_unit_id
-    FROM queue_units q
-    WHERE q.class = $1 AND q.running < coalesce(q.running_max, $3)
-      -- Not EXISTS, which forgets the order: in the order of the index this is one probe, while a scan of the table
-      -- would wade through everything that was claimed before.
-      AND (SELECT t.id FROM tasks t
-           WHERE t.business_unit_id = q.business_unit_id AND t.class = $1 AND t.status = 'queued'
-             AND t.run_after <= (SELECT plumbline_now()) AND t.kind = ANY($8)
-           ORDER BY t.priority, t.run_after, t.id LIMIT 1) IS NOT NULL
-), budget AS MATERIALIZED (
+WITH budget AS MATERIALIZED (
     SELECT LEAST(b.running_room, floor(b.tokens)::int) AS room, b.tokens
     FROM (
         SELECT $9 - l.running AS running_room,
@@ -23,22 +13,44 @@ WITH open AS MATERIALIZED (
                      l.tokens + $10 * GREATEST(0, extract(epoch FROM plumbline_now() - l.refilled_at)::float8)
                ) AS tokens
         FROM launch_budget l
-        WHERE $1 = 'executor' AND EXISTS (SELECT 1 FROM open)
+        WHERE $1 = 'executor' AND EXISTS (
+            SELECT 1 FROM queue_units q
+            WHERE q.class = $1 AND q.running < coalesce(q.running_max, $3)
+              AND (SELECT t.id FROM tasks t
+                   WHERE t.business_unit_id = q.business_unit_id AND t.class = $1 AND t.status = 'queued'
+                     AND t.run_after <= (SELECT plumbline_now()) AND t.kind = ANY($8)
+                   ORDER BY t.priority, t.run_after, t.id LIMIT 1) IS NOT NULL)
         -- Waits, unlike the locks below; nothing is locked before it, so it cannot be part of a deadlock.
         FOR NO KEY UPDATE OF l
     ) b
 ), unit AS MATERIALIZED (
     SELECT q.business_unit_id,
            LEAST($2, coalesce(q.running_max, $3) - q.running, (SELECT room FROM budget)) AS room
-    FROM queue_units q
-    WHERE q.class = $1
-      AND q.business_unit_id = ANY(ARRAY(SELECT business_unit_id FROM open))
-      -- Once more: this one is looked at again after the lock, on the newest version of the row.
-      AND q.running < coalesce(q.running_max, $3)
-      AND ($1 <> 'executor' OR (SELECT room FROM budget) > 0)
-    ORDER BY q.last_served_at, q.business_unit_id
+    FROM (
+        SELECT o.business_unit_id
+        FROM queue_units o
+        WHERE o.class = $1 AND o.running < coalesce(o.running_max, $3)
+          AND ($1 <> 'executor' OR (SELECT room FROM budget) > 0)
+        ORDER BY o.last_served_at, o.business_unit_id
+        -- A fence: units are sorted first, then looked at one after the other, and no further than to the first that
+        -- has due work and is not in other hands.
+        OFFSET 0
+    ) line
+    CROSS JOIN LATERAL (
+        SELECT u.business_unit_id, u.running_max, u.running
+        FROM queue_units u
+        WHERE u.business_unit_id = line.business_unit_id AND u.class = $1
+          -- Once more: this one is looked at again after the lock, on the newest version of the row.
+          AND u.running < coalesce(u.running_max, $3)
+        FOR NO KEY UPDATE OF u SKIP LOCKED
+    ) q
+    -- Not EXISTS, which forgets the order: in the order of the index this is one probe, while a scan of the table
+    -- would wade through everything that was claimed before.
+    WHERE (SELECT t.id FROM tasks t
+           WHERE t.business_unit_id = line.business_unit_id AND t.class = $1 AND t.status = 'queued'
+             AND t.run_after <= (SELECT plumbline_now()) AND t.kind = ANY($8)
+           ORDER BY t.priority, t.run_after, t.id LIMIT 1) IS NOT NULL
     LIMIT 1
-    FOR NO KEY UPDATE OF q SKIP LOCKED
 ), picked AS MATERIALIZED (
     SELECT t.id
     FROM tasks t
@@ -72,8 +84,9 @@ WITH open AS MATERIALIZED (
         claimed_by = $4,
         claimed_at = plumbline_now(),
         cancel_requested_at = NULL
-    FROM picked
-    WHERE t.id = picked.id
+    -- Not a join: the planner cannot know how few were picked, and where one unit has most of the tasks it would read
+    -- the whole table to find them.
+    WHERE t.id = ANY(ARRAY(SELECT id FROM picked))
     RETURNING t.*
 )
 -- A unit without tasks means that others held them all; an inner join would look like an empty queue.

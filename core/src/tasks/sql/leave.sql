@@ -1,27 +1,35 @@
--- The only way out of 'running': $3 is the outcome, or NULL to queue the task again. $4 error, $5 result, $6 delay in
--- seconds, $7 attempts to take back. The task moves and the counters fall together or not at all.
+-- The only way out of 'running', for tasks of one unit at a time: two statements that lock several units could wait for
+-- each other. One element per task: $1 id, $2 lease token, $3 outcome or NULL to queue it again, $4 error, $5 result,
+-- $6 delay in seconds, $7 attempts to take back. Tasks move and the counters fall together or not at all; what is not
+-- held under its token any more is left alone and not returned.
 WITH held AS MATERIALIZED (
-    SELECT t.*,
+    SELECT t.*, l.error, l.result, l.delay, l.unburned,
            -- While it ran, a newer task with the same key may have been queued: then that one does the work.
-           coalesce($3, CASE WHEN EXISTS (
+           coalesce(l.outcome, CASE WHEN EXISTS (
                SELECT 1 FROM tasks twin
                WHERE twin.business_unit_id = t.business_unit_id AND twin.dedupe_key = t.dedupe_key
                  AND twin.status = 'queued') THEN 'superseded' END) AS outcome
-    FROM tasks t
-    WHERE t.id = $1 AND t.lease_token = $2 AND t.status = 'running'
+    FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::jsonb[], $6::float8[], $7::int[])
+        AS l (id, token, outcome, error, result, delay, unburned)
+    -- A lease is what being 'running' means to the schema. Asked for the status, the planner would rather walk the
+    -- index of all running tasks, which claims and ends fill with dead rows.
+    JOIN tasks t ON t.id = l.id AND t.lease_token = l.token AND t.lease_expires_at IS NOT NULL
+    ORDER BY t.id
     FOR UPDATE OF t
 ), lowered AS (
-    UPDATE queue_units q SET running = q.running - 1
-    FROM held WHERE q.business_unit_id = held.business_unit_id AND q.class = held.class
+    UPDATE queue_units q SET running = q.running - gone.tasks
+    FROM (SELECT business_unit_id, class, count(*)::int AS tasks FROM held GROUP BY 1, 2) gone
+    WHERE q.business_unit_id = gone.business_unit_id AND q.class = gone.class
 ), freed AS (
-    UPDATE launch_budget l SET running = l.running - 1
-    FROM held WHERE held.class = 'executor'
+    UPDATE launch_budget l SET running = l.running - gone.tasks
+    FROM (SELECT count(*)::int AS tasks FROM held WHERE class = 'executor') gone
+    WHERE gone.tasks > 0
 ), requeued AS (
     UPDATE tasks t
-    SET status = 'queued', attempts = t.attempts - $7,
-        run_after = plumbline_now() + make_interval(secs => $6),
+    SET status = 'queued', attempts = t.attempts - held.unburned,
+        run_after = plumbline_now() + make_interval(secs => held.delay),
         lease_expires_at = NULL, lease_phase = NULL, attempt_ends_at = NULL, claimed_by = NULL, claimed_at = NULL,
-        last_error = coalesce($4, t.last_error)
+        last_error = coalesce(held.error, t.last_error)
     FROM held WHERE t.id = held.id AND held.outcome IS NULL
 ), removed AS (
     DELETE FROM tasks t USING held WHERE t.id = held.id AND held.outcome IS NOT NULL
@@ -30,8 +38,8 @@ WITH held AS MATERIALIZED (
         attempts_max, lease_token, dedupe_key, traceparent, requested_by, last_error, replay_of, result, created_at,
         claimed_at)
     SELECT id, business_unit_id, class, kind, subject_id, payload, priority, outcome, attempts, attempts_max,
-        lease_token, dedupe_key, traceparent, requested_by, coalesce($4, last_error), replay_of, $5, created_at,
+        lease_token, dedupe_key, traceparent, requested_by, coalesce(error, last_error), replay_of, result, created_at,
         claimed_at
     FROM held WHERE outcome IS NOT NULL
 )
-SELECT outcome FROM held
+SELECT id FROM held

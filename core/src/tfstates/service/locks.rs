@@ -5,11 +5,18 @@ use serde_json::json;
 use super::{StateActor, find_row, lock_row};
 use crate::Deps;
 use crate::access::{Ctx, Permission};
-use crate::audit::{self, Action};
+use crate::audit::{self, Action, Draft};
+use crate::db::DbError;
 use crate::ids::WorkspaceId;
 use crate::tfstates::{LockInfo, LockView, StateError, store};
 
+/// How often a call looks again after losing a race for the row. Every lost race is somebody else's success.
+const RACES_MAX: usize = 16;
+
 /// Takes the lock. The holder's own request once more succeeds: its answer may have been lost.
+///
+/// Like [`unlock`], decided by a plain read and done by one statement that does nothing if the row has changed since:
+/// two round trips, and no lock of the database is held between them.
 pub async fn lock(
     deps: &Deps,
     actor: &StateActor<'_>,
@@ -17,19 +24,21 @@ pub async fn lock(
     info: &LockInfo,
 ) -> Result<(), StateError> {
     let by = actor.require_write()?;
-    let mut conn = deps.db.conn().await?;
-    let tx = conn.begin().await?;
-    let row = lock_row(&tx, actor.unit(), workspace_id).await?;
-    actor.require_writable(&row)?;
-    if let Some(held) = &row.lock {
-        let own = held.id == info.id() && held.held_by().is_some_and(|holder| holder.lets(by));
-        return if own { Ok(()) } else { Err(StateError::Locked { holder: held.info.clone() }) };
+    let conn = deps.db.conn().await?;
+    for _ in 0..RACES_MAX {
+        let row = find_row(&conn, actor.unit(), workspace_id).await?;
+        actor.require_writable(&row)?;
+        if let Some(held) = &row.lock {
+            let own = held.id == info.id() && held.held_by().is_some_and(|holder| holder.lets(by));
+            return if own { Ok(()) } else { Err(StateError::Locked { holder: held.info.clone() }) };
+        }
+        let details = json!({ "lock_id": info.id(), "generation": row.generation + 1 });
+        let entry = Draft::of(&actor.author().entry(&row, Action::StateLock, details));
+        if store::take_lock(&conn, &row, info, (actor.run_id(), by), &entry).await? {
+            return Ok(());
+        }
     }
-    store::take_lock(&tx, &row, info, actor.run_id(), by).await?;
-    let details = json!({ "lock_id": info.id(), "generation": row.generation + 1 });
-    audit::service::record(&tx, &actor.author().entry(&row, Action::StateLock, details)).await?;
-    tx.commit().await?;
-    Ok(())
+    Err(too_many_races())
 }
 
 /// Gives the lock back. The last holder's request once more succeeds: its answer may have been lost.
@@ -40,30 +49,36 @@ pub async fn unlock(
     info: &LockInfo,
 ) -> Result<(), StateError> {
     let by = actor.require_write()?;
-    let mut conn = deps.db.conn().await?;
-    let tx = conn.begin().await?;
-    let row = lock_row(&tx, actor.unit(), workspace_id).await?;
-    let Some(held) = &row.lock else {
-        return if row.last_lock_id.as_deref() == Some(info.id()) {
-            Ok(())
-        } else {
-            Err(StateError::NotTheHolder("nobody holds one, it was taken away or never taken".into()))
+    let conn = deps.db.conn().await?;
+    for _ in 0..RACES_MAX {
+        let row = find_row(&conn, actor.unit(), workspace_id).await?;
+        let Some(held) = &row.lock else {
+            return if row.last_lock_id.as_deref() == Some(info.id()) {
+                Ok(())
+            } else {
+                Err(StateError::NotTheHolder("nobody holds one, it was taken away or never taken".into()))
+            };
         };
-    };
-    if held.id != info.id() {
-        return Err(StateError::NotTheHolder(format!("the lock {} is held", held.id)));
+        if held.id != info.id() {
+            return Err(StateError::NotTheHolder(format!("the lock {} is held", held.id)));
+        }
+        if held.held_by().is_some_and(|holder| !holder.lets(by)) {
+            return Err(StateError::NotTheHolder("it belongs to a run; force-unlock takes it away".into()));
+        }
+        let details = json!({ "lock_id": info.id(), "generation": row.generation });
+        let entry = Draft::of(&actor.author().entry(&row, Action::StateUnlock, details));
+        if store::release_lock(&conn, &row, &entry).await? {
+            return Ok(());
+        }
+        if store::has_pending_upload(&conn, &row, info.id()).await? {
+            return Err(StateError::UploadUnresolved);
+        }
     }
-    if held.held_by().is_some_and(|holder| !holder.lets(by)) {
-        return Err(StateError::NotTheHolder("it belongs to a run; force-unlock takes it away".into()));
-    }
-    if store::has_pending_upload(&tx, &row, info.id()).await? {
-        return Err(StateError::UploadUnresolved);
-    }
-    store::release_lock(&tx, &row).await?;
-    let details = json!({ "lock_id": info.id(), "generation": row.generation });
-    audit::service::record(&tx, &actor.author().entry(&row, Action::StateUnlock, details)).await?;
-    tx.commit().await?;
-    Ok(())
+    Err(too_many_races())
+}
+
+fn too_many_races() -> StateError {
+    DbError::TryAgain("the state's row changed again and again".into()).into()
 }
 
 /// Takes the lock away from whoever holds it, unless its executor may still act.

@@ -5,11 +5,11 @@ use md5::Digest as _;
 use serde_json::json;
 
 use super::reads::fetch;
-use super::writes::discard_body;
+use super::writes::{accept, discard_body};
 use super::{Author, find_row, key_of, lock_row};
 use crate::Deps;
 use crate::access::{Ctx, Permission};
-use crate::audit::{self, Action};
+use crate::audit::{self, Action, Draft};
 use crate::digest::Sha256Digest;
 use crate::ids::{QuarantinedStateId, StateVersionId, WorkspaceId};
 use crate::page::{Page, PageRequest};
@@ -104,13 +104,12 @@ async fn commit_promotion(
     if !store::resolve_quarantined(&tx, quarantined, ctx.actor.user_id(), "promoted").await? {
         return Err(StateError::AlreadyResolved("promoted or discarded".into()));
     }
-    store::accept(&tx, &row, new).await?;
     let details = json!({
         "quarantined_id": quarantined.view.id, "version_id": new.id, "serial": new.serial,
         "reason": quarantined.view.reason,
     });
     let entry = Author::person(ctx).entry(&row, Action::StatePromote, details);
-    audit::service::record(&tx, &entry).await?;
+    accept(&tx, &row, new, &Draft::of(&entry)).await?;
     tx.commit().await?;
     Ok(())
 }

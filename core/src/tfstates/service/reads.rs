@@ -34,20 +34,17 @@ pub async fn read(
     actor: &StateActor<'_>,
     workspace_id: WorkspaceId,
 ) -> Result<StateBody, StateError> {
-    let row = match actor {
-        StateActor::Executor { .. } => find_row(&deps.db.conn().await?, actor.unit(), workspace_id).await?,
-        StateActor::Person(ctx) => {
+    let row = {
+        let conn = deps.db.conn().await?;
+        if let StateActor::Person(ctx) = actor {
             ctx.require(Permission::ReadState)?;
-            let mut conn = deps.db.conn().await?;
-            let tx = conn.begin().await?;
-            let row = find_row(&tx, actor.unit(), workspace_id).await?;
-            if let Some(head) = &row.head {
-                let details = json!({ "version_id": head.version_id, "serial": head.serial });
-                audit::service::record(&tx, &actor.author().entry(&row, Action::StateRead, details)).await?;
-            }
-            tx.commit().await?;
-            row
         }
+        let row = find_row(&conn, actor.unit(), workspace_id).await?;
+        if let (StateActor::Person(_), Some(head)) = (actor, &row.head) {
+            let details = json!({ "version_id": head.version_id, "serial": head.serial });
+            audit::service::record(&conn, &actor.author().entry(&row, Action::StateRead, details)).await?;
+        }
+        row
     };
     match row.head {
         None => Ok(StateBody::Empty),
@@ -59,16 +56,14 @@ pub async fn read(
 pub async fn download(deps: &Deps, ctx: &Ctx, id: StateVersionId) -> Result<StateBody, StateError> {
     ctx.require(Permission::ReadState)?;
     let version = {
-        let mut conn = deps.db.conn().await?;
-        let tx = conn.begin().await?;
-        let version = store::find_version(&tx, ctx.scope.unit(), id)
+        let conn = deps.db.conn().await?;
+        let version = store::find_version(&conn, ctx.scope.unit(), id)
             .await?
             .ok_or(StateError::NotFound("state version"))?;
         let details = json!({ "version_id": id, "serial": version.view.serial });
         let (unit, workspace_id) = (version.business_unit_id, version.view.workspace_id);
         let entry = Author::person(ctx).entry_in(unit, workspace_id, Action::StateRead, details);
-        audit::service::record(&tx, &entry).await?;
-        tx.commit().await?;
+        audit::service::record(&conn, &entry).await?;
         version
     };
     body(deps, &version.key, version.view.size_bytes, version.md5).await

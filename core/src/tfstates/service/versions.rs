@@ -4,11 +4,11 @@ use md5::Digest as _;
 use serde_json::json;
 
 use super::reads::fetch;
-use super::writes::discard_body;
+use super::writes::{accept, discard_body};
 use super::{Author, find_row, key_of, lock_row};
 use crate::Deps;
 use crate::access::{Ctx, Permission};
-use crate::audit::{self, Action};
+use crate::audit::{Action, Draft};
 use crate::digest::Sha256Digest;
 use crate::ids::{StateVersionId, WorkspaceId};
 use crate::page::{Page, PageRequest};
@@ -130,11 +130,10 @@ async fn commit(
     if row.head.as_ref().map(|head| head.version_id) != Some(seen_head) {
         return Err(StateError::HeadMoved);
     }
-    store::accept(&tx, &row, new).await?;
     let details = json!({
         "version_id": new.id, "serial": new.serial, "rolled_back_from": old.view.id, "old_serial": old.view.serial,
     });
-    audit::service::record(&tx, &author.entry(&row, Action::StateRollback, details)).await?;
+    accept(&tx, &row, new, &Draft::of(&author.entry(&row, Action::StateRollback, details))).await?;
     tx.commit().await?;
     Ok(())
 }

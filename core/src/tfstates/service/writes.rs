@@ -3,11 +3,11 @@
 use base64::Engine as _;
 use bytes::Bytes;
 use md5::Digest as _;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Author, StateActor, find_row, key_of, lock_row};
 use crate::Deps;
-use crate::audit::{self, Action};
+use crate::audit::{self, Action, Draft};
 use crate::db::Tx;
 use crate::digest::Sha256Digest;
 use crate::ids::{IdSource, QuarantinedStateId, StateVersionId, WorkspaceId};
@@ -75,7 +75,8 @@ pub async fn write_inline(
     // A first look, so that what is certain to be refused never reaches the object store.
     let early = find_row(&deps.db.conn().await?, actor.unit(), workspace_id).await?;
     actor.require_writable(&early)?;
-    match judge(&early, &judged) {
+    let verdict = judge(&early, &judged);
+    match verdict {
         Verdict::Refuse(reason) => return Err(refused(&early, reason)),
         Verdict::AlreadyStored => return Ok(WriteOutcome::AlreadyStored),
         Verdict::Accept | Verdict::Quarantine(_) => {}
@@ -100,6 +101,14 @@ pub async fn write_inline(
         created_by: author.actor.user_id(),
         rolled_back_from: None,
     };
+    if verdict == Verdict::Accept {
+        // Accepted at once if the row is still the one that was judged; else judged again under its lock, below. After
+        // a database error the row may stand: the body stays.
+        let entry = Draft::of(&author.entry(&early, Action::StateWrite, accepted_facts(&new)));
+        if store::accept(&deps.db.conn().await?, &early, &new, &entry).await? {
+            return Ok(WriteOutcome::Accepted(id));
+        }
+    }
     let settled = commit(deps, actor, workspace_id, &judged, &new).await;
     let used = match &settled {
         Ok(Settled::Stored(WriteOutcome::Accepted(_))) => true,
@@ -147,32 +156,47 @@ pub(super) async fn settle(
     verdict: Verdict,
     new: &NewVersion<'_>,
 ) -> Result<Settled, StateError> {
-    let facts = |details: serde_json::Value| {
-        let mut facts = json!({
-            "serial": new.serial, "lineage": new.lineage, "sha256": new.sha256, "size_bytes": new.size_bytes,
-            "lock_id": new.lock_id,
-        });
-        if let (Some(facts), serde_json::Value::Object(more)) = (facts.as_object_mut(), details) {
-            facts.extend(more);
-        }
-        facts
-    };
     match verdict {
         Verdict::Accept => {
-            store::accept(tx, row, new).await?;
-            let details = facts(json!({ "version_id": new.id }));
-            audit::service::record(tx, &author.entry(row, Action::StateWrite, details)).await?;
+            let entry = Draft::of(&author.entry(row, Action::StateWrite, accepted_facts(new)));
+            accept(tx, row, new, &entry).await?;
             Ok(Settled::Stored(WriteOutcome::Accepted(new.id)))
         }
         Verdict::AlreadyStored => Ok(Settled::Stored(WriteOutcome::AlreadyStored)),
         Verdict::Quarantine(reason) => {
             let (id, key) = store::insert_quarantined(tx, row, ids.mint(), reason, new).await?;
-            let details = facts(json!({ "quarantined_id": id, "reason": reason.as_str() }));
+            let details = facts(new, json!({ "quarantined_id": id, "reason": reason.as_str() }));
             audit::service::record(tx, &author.entry(row, Action::StateQuarantine, details)).await?;
             Ok(Settled::Quarantined { id, reason, key })
         }
         Verdict::Refuse(reason) => Err(refused(row, reason)),
     }
+}
+
+/// Makes a body the head while the row is locked: then only a workspace that is gone can stand in the way.
+pub(super) async fn accept(
+    tx: &Tx<'_>,
+    row: &StateRow,
+    new: &NewVersion<'_>,
+    entry: &Draft,
+) -> Result<(), StateError> {
+    if store::accept(tx, row, new, entry).await? { Ok(()) } else { Err(StateError::NotFound("workspace")) }
+}
+
+fn accepted_facts(new: &NewVersion<'_>) -> Value {
+    facts(new, json!({ "version_id": new.id }))
+}
+
+/// What the audit log says of a write.
+fn facts(new: &NewVersion<'_>, more: Value) -> Value {
+    let mut facts = json!({
+        "serial": new.serial, "lineage": new.lineage, "sha256": new.sha256, "size_bytes": new.size_bytes,
+        "lock_id": new.lock_id,
+    });
+    if let (Some(facts), Value::Object(more)) = (facts.as_object_mut(), more) {
+        facts.extend(more);
+    }
+    facts
 }
 
 fn refused(row: &StateRow, reason: crate::tfstates::RefuseReason) -> StateError {

@@ -7,6 +7,7 @@ mod versions;
 use chrono::{DateTime, Utc};
 
 use super::{HeldBy, Lock, LockInfo, LockView, StateHead, StateWrites};
+use crate::audit::Draft;
 use crate::db::{DbError, Query, Row, Tx};
 use crate::digest::Sha256Digest;
 use crate::ids::{BusinessUnitId, ExecutorId, RunId, UserId, WorkspaceId};
@@ -31,6 +32,8 @@ pub(super) struct StateRow {
     pub head: Option<StateHead>,
     pub lock: Option<LockRow>,
     pub last_lock_id: Option<String>,
+    /// What a guarded write must find unchanged: 0 if there was no row; `None` while the row is locked.
+    pub version: Option<i64>,
 }
 
 /// A lock that is held.
@@ -96,6 +99,7 @@ impl StateRow {
             head: read_head(row)?,
             lock,
             last_lock_id: row.get("last_lock_id"),
+            version: row.get("row_version"),
         })
     }
 }
@@ -157,49 +161,62 @@ pub(super) async fn lock_row(
     tx.query_opt(LOCK_ROW, &[&unit, &workspace_id]).await?.as_ref().map(StateRow::read).transpose()
 }
 
-const TAKE_LOCK: &str = "
-    UPDATE tfstates SET generation = generation + 1, lock_id = $3, lock_info = $4, lock_run_id = $5,
-        lock_executor_id = $6, lock_user_id = $7, locked_at = plumbline_now(), last_lock_id = NULL,
-        last_lock_generation = NULL
-    WHERE workspace_id = $2 AND business_unit_id = $1";
+const TAKE_LOCK: &str = include_str!("../sql/take_lock.sql");
 
-/// Gives the free lock to a holder.
+/// Gives the free lock to a holder, with the audit entry. `false`: the row has changed since it was read.
 pub(super) async fn take_lock(
-    tx: &Tx<'_>,
+    query: &impl Query,
     row: &StateRow,
     info: &LockInfo,
-    run_id: Option<RunId>,
-    by: HeldBy,
-) -> Result<(), DbError> {
+    (run_id, by): (Option<RunId>, HeldBy),
+    entry: &Draft,
+) -> Result<bool, DbError> {
     let (executor_id, user_id) = match by {
         HeldBy::Executor(id) => (Some(id), None),
         HeldBy::Person(id) => (None, Some(id)),
     };
-    tx.execute(
-        TAKE_LOCK,
-        &[
-            &row.business_unit_id,
-            &row.workspace_id,
-            &info.id(),
-            &info.as_str(),
-            &run_id,
-            &executor_id,
-            &user_id,
-        ],
-    )
-    .await?;
-    Ok(())
+    let taken = query
+        .query_opt(
+            TAKE_LOCK,
+            &[
+                &row.business_unit_id,
+                &row.workspace_id,
+                &info.id(),
+                &info.as_str(),
+                &run_id,
+                &executor_id,
+                &user_id,
+                &row.version,
+                &entry.chain,
+                &entry.before,
+                &entry.middle,
+                &entry.after,
+            ],
+        )
+        .await?;
+    Ok(taken.is_some())
 }
 
-const RELEASE_LOCK: &str = "
-    UPDATE tfstates SET last_lock_id = lock_id, last_lock_generation = generation, lock_id = NULL, lock_info = NULL,
-        lock_run_id = NULL, lock_executor_id = NULL, lock_user_id = NULL, locked_at = NULL
-    WHERE workspace_id = $2 AND business_unit_id = $1";
+const RELEASE_LOCK: &str = include_str!("../sql/release_lock.sql");
 
-/// The holder gives the lock back.
-pub(super) async fn release_lock(tx: &Tx<'_>, row: &StateRow) -> Result<(), DbError> {
-    tx.execute(RELEASE_LOCK, &[&row.business_unit_id, &row.workspace_id]).await?;
-    Ok(())
+/// The holder gives the lock back, with the audit entry. `false`: the row has changed since it was read, or an upload
+/// of the lock is unresolved.
+pub(super) async fn release_lock(query: &impl Query, row: &StateRow, entry: &Draft) -> Result<bool, DbError> {
+    let released = query
+        .query_opt(
+            RELEASE_LOCK,
+            &[
+                &row.business_unit_id,
+                &row.workspace_id,
+                &row.version,
+                &entry.chain,
+                &entry.before,
+                &entry.middle,
+                &entry.after,
+            ],
+        )
+        .await?;
+    Ok(released.is_some())
 }
 
 // The generation rises, so that not even the same id taken again lets an old upload in; and a lock that was taken

@@ -1,7 +1,8 @@
 //! SQL of `state_versions`.
 
 use super::StateRow;
-use crate::db::{DbError, Query, Row, Tx};
+use crate::audit::Draft;
+use crate::db::{DbError, Query, Row};
 use crate::digest::Sha256Digest;
 use crate::ids::{BusinessUnitId, RunId, StateVersionId, UserId, WorkspaceId};
 use crate::page::PageRequest;
@@ -36,34 +37,41 @@ pub(in crate::tfstates) struct VersionRow {
 
 const ACCEPT: &str = include_str!("../sql/accept.sql");
 
-/// Adds a version and makes it the head.
+/// Adds a version and makes it the head, with the audit entry. `false`: the row has changed since it was read.
 pub(in crate::tfstates) async fn accept(
-    tx: &Tx<'_>,
+    query: &impl Query,
     row: &StateRow,
     new: &NewVersion<'_>,
-) -> Result<(), DbError> {
-    tx.execute(
-        ACCEPT,
-        &[
-            &row.business_unit_id,
-            &row.workspace_id,
-            &new.id,
-            &new.serial,
-            &new.lineage,
-            &new.lock_id,
-            &new.md5.as_slice(),
-            &new.sha256.0.as_slice(),
-            &new.size_bytes,
-            &new.key,
-            &new.terraform_version,
-            &new.opaque,
-            &new.run_id,
-            &new.created_by,
-            &new.rolled_back_from,
-        ],
-    )
-    .await?;
-    Ok(())
+    entry: &Draft,
+) -> Result<bool, DbError> {
+    let accepted = query
+        .query_opt(
+            ACCEPT,
+            &[
+                &row.business_unit_id,
+                &row.workspace_id,
+                &new.id,
+                &new.serial,
+                &new.lineage,
+                &new.lock_id,
+                &new.md5.as_slice(),
+                &new.sha256.0.as_slice(),
+                &new.size_bytes,
+                &new.key,
+                &new.terraform_version,
+                &new.opaque,
+                &new.run_id,
+                &new.created_by,
+                &new.rolled_back_from,
+                &row.version,
+                &entry.chain,
+                &entry.before,
+                &entry.middle,
+                &entry.after,
+            ],
+        )
+        .await?;
+    Ok(accepted.is_some())
 }
 
 const LIST: &str = "

@@ -1,0 +1,16 @@
+-- $8 is the version of the row that showed a free lock, 0 for no row; $9 to $12 the audit entry. No row comes back if
+-- the row has changed since: then nothing is written at all.
+WITH taken AS (
+    INSERT INTO tfstates AS s (workspace_id, business_unit_id, generation, lock_id, lock_info, lock_run_id,
+                               lock_executor_id, lock_user_id, locked_at)
+    SELECT id, business_unit_id, 1, $3, $4, $5, $6, $7, plumbline_now()
+    FROM workspaces WHERE id = $2 AND business_unit_id = $1
+    ON CONFLICT (workspace_id, business_unit_id) DO UPDATE SET
+        generation = s.generation + 1, lock_id = excluded.lock_id, lock_info = excluded.lock_info,
+        lock_run_id = excluded.lock_run_id, lock_executor_id = excluded.lock_executor_id,
+        lock_user_id = excluded.lock_user_id, locked_at = excluded.locked_at,
+        last_lock_id = NULL, last_lock_generation = NULL
+    WHERE s.xmin::text::bigint = $8
+    RETURNING generation
+)
+SELECT audit_append($9, $10, $11, $12) FROM taken
