@@ -12,7 +12,7 @@ use axum::http::StatusCode;
 use axum::response::{AppendHeaders, IntoResponse as _, Response};
 use axum::routing::{get, post};
 use base64::Engine as _;
-use plumbline_core::secrets::{Domain, Keyring};
+use plumbline_core::secrets::Keyring;
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinHandle;
@@ -110,7 +110,7 @@ fn variables(server: &Server, database_url: &str) -> anyhow::Result<Vec<(String,
     let secret = |name: &str| -> anyhow::Result<String> {
         Ok(std::fs::read_to_string(server.home().join(name))?.trim().to_owned())
     };
-    let mut variables = Keyring::from_root(&secret("root-key")?)?.export(&Domain::ALL);
+    let mut variables = Keyring::from_root(&secret("root-key")?)?.export();
     let own = [
         ("DATABASE_URL", database_url.to_owned()),
         ("PLUMBLINE_PUBLIC_URL", server.facts.url.clone()),
