@@ -11,7 +11,7 @@ use plumbline_api::problem::Problem;
 use plumbline_core::Deps;
 use plumbline_core::executors::ExecutorCaller;
 use plumbline_core::ids::StateUploadId;
-use plumbline_core::protocol::{StateUploadAnswer, StateUploadBegin, StateUploadCommit};
+use plumbline_core::protocol::{RunPhase, StateUploadAnswer, StateUploadBegin, StateUploadCommit};
 use plumbline_core::tfstates::service::{self, StateActor};
 use plumbline_tfstate::Call;
 
@@ -42,8 +42,9 @@ async fn state(
     request: Request<Body>,
 ) -> Result<Response, Problem> {
     let call = plumbline_tfstate::call_of(request.method(), false)?;
-    // A body that was written under a lock is never lost; to read it, or to begin anew, needs the attempt.
-    if call == Call::Read {
+    // Terraform reads the state before it writes it: an apply that lost its lease must be able to deliver. A plan has
+    // nothing to deliver, and a token of long ago must not read today's state.
+    if call == Call::Read && caller.phase == RunPhase::Plan {
         caller.require_lease().map_err(of_executor)?;
     }
     plumbline_tfstate::answer(&deps, &actor(&caller), caller.workspace_id, call, request).await
