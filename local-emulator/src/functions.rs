@@ -14,7 +14,7 @@ use plumbline_core::Deps;
 use plumbline_core::adapters::LocalLauncher;
 use plumbline_core::ports::BlobStore;
 use plumbline_core::tasks::{ClaimedTask, FailedAttempt};
-use plumbline_outbound::{TaskAnswer, TaskReference};
+use plumbline_outbound::TaskReference;
 use plumbline_runtime::Function;
 use plumbline_worker::Outbound;
 use serde_json::Value;
@@ -109,9 +109,7 @@ impl Outbound for OwnOutbound {
     async fn handle(&self, _deps: &Deps, task: &ClaimedTask) -> Result<Value, FailedAttempt> {
         let reference = TaskReference { task_id: task.lease.task_id, lease_token: task.lease.token };
         match plumbline_outbound::invoke(&self.0, reference).await {
-            Ok(TaskAnswer::Done(result)) => Ok(result),
-            Ok(TaskAnswer::Retry(why)) => Err(FailedAttempt::Retry(why)),
-            Ok(TaskAnswer::Permanent(why)) => Err(FailedAttempt::Permanent(why)),
+            Ok(answer) => answer.into(),
             Err(error) => Err(FailedAttempt::Retry(error.to_string())),
         }
     }

@@ -5,12 +5,12 @@ pub mod roles;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use plumbline_core::Deps;
 use plumbline_core::adapters::{DirectoryStore, NoWaker};
 use plumbline_core::db::testing::{CLUSTER_URL_VARIABLE, TestDatabase, set_clock_offset};
-use plumbline_core::db::{Connect, Db, PgMode};
+use plumbline_core::db::{Connect, Db, PgMode, Query as _};
 use plumbline_core::ids::IdSource;
 use plumbline_core::limits::Limits;
 use plumbline_core::secrets::{Domain, Keyring};
@@ -104,6 +104,18 @@ impl TestPlane {
         };
         let conn = self.deps.db.conn().await.expect("a connection");
         set_clock_offset(&conn, offset).await.expect("the clock moves");
+    }
+
+    /// Returns once some statement waits for a lock of another transaction.
+    pub async fn until_a_lock_is_waited_for(&self) {
+        const WAITERS: &str = "
+            SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        let look = self.db().conn().await.unwrap();
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while look.query_one(WAITERS, &[]).await.unwrap().get::<_, i64>(0) == 0 {
+            assert!(Instant::now() < deadline, "nothing waits for a lock");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
     }
 
     /// The same plane over connections with another setting of the server, as a role's default would give.

@@ -6,9 +6,20 @@ use aws_sdk_lambda::error::DisplayErrorContext;
 use aws_sdk_lambda::primitives::Blob;
 use aws_smithy_http_client::tls::{self, rustls_provider::CryptoMode};
 
-/// Why a call gave no answer. None of it says whether the function did its work.
+/// Every kind of throttling has this status: the account's, the function's, the caller's.
+const TOO_MANY_REQUESTS: u16 = 429;
+
+/// Why a call gave no answer. Only throttling says that the function did nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum InvokeError {
+    /// The platform refused the call for now: the function was not run.
+    #[error("calls of the function {function} are throttled: {reason}")]
+    Throttled {
+        /// Its name.
+        function: String,
+        /// What the platform said.
+        reason: String,
+    },
     /// The platform did not take the call, or the answer was lost.
     #[error("the function {function} cannot be called: {reason}")]
     Unavailable {
@@ -56,13 +67,17 @@ impl Function {
 
     /// Sends one event and waits for the answer, as long as the caller does not drop this.
     pub async fn invoke(&self, event: Vec<u8>) -> Result<Vec<u8>, InvokeError> {
-        let answer =
-            self.client.invoke().function_name(&self.name).payload(Blob::new(event)).send().await.map_err(
-                |error| InvokeError::Unavailable {
-                    function: self.name.clone(),
-                    reason: DisplayErrorContext(error).to_string(),
-                },
-            )?;
+        let call = self.client.invoke().function_name(&self.name).payload(Blob::new(event));
+        let answer = call.send().await.map_err(|error| {
+            let throttled =
+                error.raw_response().is_some_and(|raw| raw.status().as_u16() == TOO_MANY_REQUESTS);
+            let (function, reason) = (self.name.clone(), DisplayErrorContext(error).to_string());
+            if throttled {
+                InvokeError::Throttled { function, reason }
+            } else {
+                InvokeError::Unavailable { function, reason }
+            }
+        })?;
         match answer.function_error {
             Some(reason) => Err(InvokeError::Failed { function: self.name.clone(), reason }),
             None => Ok(answer.payload.map(Blob::into_inner).unwrap_or_default()),

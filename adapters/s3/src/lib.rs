@@ -7,6 +7,7 @@
 mod client;
 mod errors;
 
+use std::ops::Range;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -69,6 +70,21 @@ impl S3Store {
             .set_ssekms_key_id(self.kms_key_id.clone())
     }
 
+    /// The whole object, or the bytes that a `Range` header names.
+    async fn read(&self, key: &str, range: Option<String>) -> Result<Bytes, BlobError> {
+        check_key(key)?;
+        match self.client.get_object().bucket(&self.bucket).key(key).set_range(range).send().await {
+            Ok(answer) => match answer.body.collect().await {
+                Ok(body) => Ok(body.into_bytes()),
+                Err(_) => Err(BlobError::Unavailable("the object broke off".into())),
+            },
+            Err(error) => match self.error(key, &error) {
+                missing @ BlobError::NotFound(_) => self.require_bucket().await.and(Err(missing)),
+                other => Err(other),
+            },
+        }
+    }
+
     /// Some stores take a missing bucket for a missing object, and a HEAD's answer cannot say which it is: ask.
     async fn require_bucket(&self) -> Result<(), BlobError> {
         match self.client.head_bucket().bucket(&self.bucket).send().await {
@@ -107,17 +123,17 @@ impl BlobStore for S3Store {
     }
 
     async fn get(&self, key: &str) -> Result<Bytes, BlobError> {
-        check_key(key)?;
-        match self.client.get_object().bucket(&self.bucket).key(key).send().await {
-            Ok(answer) => match answer.body.collect().await {
-                Ok(body) => Ok(body.into_bytes()),
-                Err(_) => Err(BlobError::Unavailable("the object broke off".into())),
-            },
-            Err(error) => match self.error(key, &error) {
-                missing @ BlobError::NotFound(_) => self.require_bucket().await.and(Err(missing)),
-                other => Err(other),
-            },
+        self.read(key, None).await
+    }
+
+    async fn get_part(&self, key: &str, part: Range<u64>) -> Result<Bytes, BlobError> {
+        // S3 knows no empty range, and refuses one that begins at the end.
+        let size_bytes = self.head(key).await?.ok_or_else(|| BlobError::NotFound(key.into()))?.size_bytes;
+        let last = part.end.min(size_bytes).saturating_sub(1);
+        if part.is_empty() || part.start > last || size_bytes == 0 {
+            return Ok(Bytes::new());
         }
+        self.read(key, Some(format!("bytes={}-{last}", part.start))).await
     }
 
     async fn head(&self, key: &str) -> Result<Option<BlobHead>, BlobError> {

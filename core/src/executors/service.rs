@@ -17,9 +17,6 @@ use crate::tasks::{self, Backoff, ClaimedTask, FailedAttempt, Lease, TaskError, 
 use crate::tfstates;
 use crate::{Deps, db};
 
-/// How long a throttled launch waits before it is tried again.
-const THROTTLED_DELAY: std::time::Duration = std::time::Duration::from_secs(5);
-
 /// The executor behind a token.
 #[derive(Clone, Debug)]
 pub struct ExecutorCaller {
@@ -102,19 +99,13 @@ pub async fn launch_failed(
         }
         store::stop(&tx, executor, &error.to_string()).await?;
     }
-    let outcome = match error {
-        LaunchError::Throttled(why) => {
-            tasks::service::give_back(&tx, task.lease, THROTTLED_DELAY, why).await.map(|()| None)
-        }
-        LaunchError::Unavailable(why) => {
-            fail(&tx, deps, task, &FailedAttempt::Retry(why.clone())).await.map(Some)
-        }
-        LaunchError::Refused(why) => {
-            fail(&tx, deps, task, &FailedAttempt::Permanent(why.clone())).await.map(Some)
-        }
+    let failure = match error {
+        LaunchError::Throttled(why) => FailedAttempt::NotBegun(why.clone()),
+        LaunchError::Unavailable(why) => FailedAttempt::Retry(why.clone()),
+        LaunchError::Refused(why) => FailedAttempt::Permanent(why.clone()),
     };
-    match outcome {
-        Ok(Some(Backoff::DeadLettered)) => {
+    match tasks::service::fail(&tx, task.lease, &failure, rand::random(), &deps.limits).await {
+        Ok(Backoff::DeadLettered) => {
             dispatch::dead_lettered(&tx, deps.ids, task, &error.to_string()).await?;
         }
         Ok(_) => {}
@@ -124,15 +115,6 @@ pub async fn launch_failed(
     }
     tx.commit().await?;
     Ok(())
-}
-
-async fn fail(
-    tx: &Tx<'_>,
-    deps: &Deps,
-    task: &ClaimedTask,
-    failure: &FailedAttempt,
-) -> Result<Backoff, TaskError> {
-    tasks::service::fail(tx, task.lease, failure, rand::random(), &deps.limits).await
 }
 
 /// The executor behind a bearer token, whether or not it still holds its lease.
@@ -176,7 +158,6 @@ pub async fn request_stop(tx: &Tx<'_>, id: ExecutorId, reason: &str) -> Result<(
     store::request_stop(tx, id, reason).await
 }
 
-/// The attempt's executor, if it was prepared.
 /// Whether somebody has asked this executor to stop.
 pub async fn is_to_stop(query: &impl db::Query, id: ExecutorId) -> Result<bool, db::DbError> {
     store::is_to_stop(query, id).await

@@ -16,7 +16,8 @@ use crate::db::Tx;
 use crate::dispatch;
 use crate::ids::RunId;
 use crate::protocol::{Bundle, LeaseTerms, RunPhase, TradeRequest, VERSION};
-use crate::runs;
+use crate::runs::{self, RunError};
+use crate::secrets::SealError;
 use crate::tasks::{self, Backoff, ClaimedTask, FailedAttempt, Lease, TaskError};
 
 /// Shortest nonce in characters.
@@ -44,9 +45,20 @@ pub async fn trade(deps: &Deps, request: &TradeRequest) -> Result<Bundle, Execut
         return Err(ExecutorError::TicketReused);
     }
     let lease = Lease { task_id: ticket.task_id, token: ticket.lease_token };
-    let bundle = issue(&tx, deps, &ticket, lease, request).await?;
-    tx.commit().await?;
-    Ok(bundle)
+    match issue(&tx, deps, &ticket, lease, request).await {
+        Ok(bundle) => {
+            tx.commit().await?;
+            Ok(bundle)
+        }
+        Err(ExecutorError::Run(error)) if is_permanent(&error) => {
+            // Undone first: what cannot be begun must not look as if it had.
+            drop(tx);
+            drop(conn);
+            deps.db.transaction(async |tx| end_unissued(tx, deps, &ticket, &error).await).await?;
+            Err(ExecutorError::TicketVoid)
+        }
+        Err(error) => Err(error),
+    }
 }
 
 async fn issue(
@@ -111,17 +123,12 @@ fn void_if_lost(error: TaskError) -> ExecutorError {
 /// Somebody else has the ticket: the attempt ends, unless it is changing things already, and the audit log says so.
 async fn refuse_reuse(tx: &Tx<'_>, deps: &Deps, ticket: &Ticket) -> Result<(), ExecutorError> {
     tracing::error!(executor.id = %ticket.executor_id, task.id = %ticket.task_id, "a ticket was presented twice");
-    let lease = Lease { task_id: ticket.task_id, token: ticket.lease_token };
-    if let Some(task) = tasks::service::find_held(tx, lease).await? {
-        // The run before its task, as everybody locks them; it may begin to apply until then.
-        dispatch::lock_subject(tx, task.kind, task.subject_id).await?;
-    }
-    if let Some(task) = tasks::service::find_held(tx, lease).await? {
-        let begun = runs::reports::has_begun_apply(tx, RunId(task.subject_id)).await?;
-        if !begun {
-            end_attempt(tx, deps, &task).await?;
-            super::service::request_stop(tx, ticket.executor_id, "its ticket was presented twice").await?;
-        }
+    if let Some(task) = lock_attempt(tx, ticket).await?
+        && !runs::reports::has_begun_apply(tx, RunId(task.subject_id)).await?
+    {
+        let why = "the executor's ticket was presented twice";
+        end_attempt(tx, deps, &task, &FailedAttempt::Retry(why.into())).await?;
+        super::service::request_stop(tx, ticket.executor_id, "its ticket was presented twice").await?;
     }
     let entry = Entry {
         business_unit_id: Some(ticket.business_unit_id),
@@ -137,12 +144,44 @@ async fn refuse_reuse(tx: &Tx<'_>, deps: &Deps, ticket: &Ticket) -> Result<(), E
     Ok(())
 }
 
-async fn end_attempt(tx: &Tx<'_>, deps: &Deps, task: &ClaimedTask) -> Result<(), ExecutorError> {
-    let why = "the executor's ticket was presented twice";
-    let failure = FailedAttempt::Retry(why.into());
-    let outcome = tasks::service::fail(tx, task.lease, &failure, rand::random(), &deps.limits).await?;
+/// Whether no later attempt could get a bundle either.
+fn is_permanent(error: &RunError) -> bool {
+    matches!(error, RunError::NotFound(_) | RunError::Seal(SealError::Unreadable(_)))
+}
+
+/// The run cannot be handed out, now or later: its task is a dead letter at once.
+async fn end_unissued(
+    tx: &Tx<'_>,
+    deps: &Deps,
+    ticket: &Ticket,
+    error: &RunError,
+) -> Result<(), ExecutorError> {
+    tracing::error!(executor.id = %ticket.executor_id, task.id = %ticket.task_id, %error, "no bundle for a run");
+    if let Some(task) = lock_attempt(tx, ticket).await? {
+        let why = format!("the run cannot be handed to its executor: {error}");
+        end_attempt(tx, deps, &task, &FailedAttempt::Permanent(why)).await?;
+        super::service::request_stop(tx, ticket.executor_id, "there is no bundle for its run").await?;
+    }
+    Ok(())
+}
+
+/// The ticket's attempt, if it still holds its task. Its run is locked before the task, as by everybody.
+async fn lock_attempt(tx: &Tx<'_>, ticket: &Ticket) -> Result<Option<ClaimedTask>, ExecutorError> {
+    let lease = Lease { task_id: ticket.task_id, token: ticket.lease_token };
+    let Some(task) = tasks::service::find_held(tx, lease).await? else { return Ok(None) };
+    dispatch::lock_subject(tx, task.kind, task.subject_id).await?;
+    Ok(tasks::service::find_held(tx, lease).await?)
+}
+
+async fn end_attempt(
+    tx: &Tx<'_>,
+    deps: &Deps,
+    task: &ClaimedTask,
+    failure: &FailedAttempt,
+) -> Result<(), ExecutorError> {
+    let outcome = tasks::service::fail(tx, task.lease, failure, rand::random(), &deps.limits).await?;
     if outcome == Backoff::DeadLettered {
-        dispatch::dead_lettered(tx, deps.ids, task, why).await?;
+        dispatch::dead_lettered(tx, deps.ids, task, failure.why()).await?;
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! The object store: immutable objects, named by their key, written once.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -65,6 +66,9 @@ pub trait BlobStore: Send + Sync + std::fmt::Debug {
 
     /// The whole object.
     async fn get(&self, key: &str) -> Result<Bytes, BlobError>;
+
+    /// A part of the object, by offsets in bytes. What lies beyond its end is left out.
+    async fn get_part(&self, key: &str, part: Range<u64>) -> Result<Bytes, BlobError>;
 
     /// `None` if there is no such object; a missing bucket is an error.
     async fn head(&self, key: &str) -> Result<Option<BlobHead>, BlobError>;

@@ -157,6 +157,7 @@ const NEWEST: &str = "
 /// An artifact of the newest attempt that has one.
 pub(super) struct StoredArtifact {
     pub(super) key: String,
+    pub(super) size_bytes: u64,
     pub(super) sha256: Option<Sha256Digest>,
 }
 
@@ -168,6 +169,7 @@ pub(super) async fn find(
     let row = query.query_opt(NEWEST, &[&run, &kind.as_str()]).await?;
     Ok(row.map(|row| StoredArtifact {
         key: row.get("key"),
+        size_bytes: u64::try_from(row.get::<_, i64>("size_bytes")).unwrap_or(0),
         sha256: Sha256Digest::from_slice(&row.get::<_, Vec<u8>>("sha256")),
     }))
 }

@@ -86,7 +86,7 @@ pub async fn read(
     let bytes = match step.get::<_, Option<String>>("key") {
         Some(key) => {
             drop(conn);
-            slice(&deps.blobs.get(&key).await?, 0, from, to).to_vec()
+            deps.blobs.get_part(&key, from.unsigned_abs()..to.unsigned_abs()).await?.into()
         }
         None => live(&conn, id, position, step.get("attempt"), from, to).await?,
     };
@@ -146,8 +146,9 @@ const TO_COMPACT: &str = "
     FROM run_steps s JOIN runs r ON r.id = s.run_id
     WHERE s.log_bytes > 0 AND s.log_blob_id IS NULL AND r.completed_at IS NOT NULL
     ORDER BY r.completed_at LIMIT $1";
-const ALL_CHUNKS: &str = "
-    SELECT bytes FROM log_chunks WHERE run_id = $1 AND position = $2 AND attempt = $3 ORDER BY offset_bytes";
+const NEXT_CHUNKS: &str = "
+    SELECT bytes FROM log_chunks
+    WHERE run_id = $1 AND position = $2 AND attempt = $3 AND offset_bytes >= $4 ORDER BY offset_bytes LIMIT 16";
 const MOVED: &str = include_str!("sql/log_moved.sql");
 
 /// Moves logs of ended runs into the object store and drops their chunks. Returns how many were moved.
@@ -159,8 +160,7 @@ pub async fn compact(deps: &Deps, batch: i64) -> Result<usize, RunError> {
         let (run, position, attempt): (RunId, i16, i32) =
             (step.get("run_id"), step.get("position"), step.get("attempt"));
         let unit: crate::ids::BusinessUnitId = step.get("business_unit_id");
-        let rows = conn.query(ALL_CHUNKS, &[&run, &position, &attempt]).await?;
-        let log: Vec<u8> = rows.iter().flat_map(|row| row.get::<_, Vec<u8>>(0)).collect();
+        let log = whole(&conn, run, position, attempt).await?;
         let key = format!("runs/{unit}/{run}/logs/{position}-{attempt}");
         let sha256 = crate::digest::Sha256Digest::of(&log);
         let size = i64::try_from(log.len()).unwrap_or(i64::MAX);
@@ -173,4 +173,17 @@ pub async fn compact(deps: &Deps, batch: i64) -> Result<usize, RunError> {
         moved += usize::from(done > 0);
     }
     Ok(moved)
+}
+
+/// All chunks of a log, read a few at a time: a log is long enough without a second copy of it.
+async fn whole(query: &impl Query, run: RunId, position: i16, attempt: i32) -> Result<Vec<u8>, DbError> {
+    let mut log = Vec::new();
+    loop {
+        let next = i64::try_from(log.len()).unwrap_or(i64::MAX);
+        let rows = query.query(NEXT_CHUNKS, &[&run, &position, &attempt, &next]).await?;
+        if rows.is_empty() {
+            return Ok(log);
+        }
+        rows.iter().for_each(|row| log.extend_from_slice(row.get(0)));
+    }
 }

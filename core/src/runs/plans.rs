@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::artifacts::StoredArtifact;
 use super::{PlanSummary, ResourceChange, RunError, artifacts, plan, store};
 use crate::Deps;
 use crate::access::{Ctx, Permission};
@@ -9,7 +10,9 @@ use crate::ids::RunId;
 use crate::protocol::ArtifactKind;
 
 /// Longest plan text in an answer, in bytes; longer ones are downloaded as an artifact.
-const TEXT_BYTES_MAX: usize = 512 << 10;
+const TEXT_BYTES_MAX: u64 = 512 << 10;
+/// Longest plan JSON that is read for an answer, in bytes; longer ones are downloaded as an artifact, too.
+const JSON_BYTES_MAX: u64 = 32 << 20;
 /// Changes in an answer.
 const CHANGES_MAX: usize = 2_000;
 
@@ -18,7 +21,7 @@ const CHANGES_MAX: usize = 2_000;
 pub struct PlanView {
     /// Counts; absent if the plan could not be read.
     pub summary: Option<PlanSummary>,
-    /// What changes, in the plan's order, without values; at most 2,000.
+    /// What changes, in the plan's order, without values; at most 2,000, and none of a plan larger than 32 MiB.
     pub resource_changes: Vec<ResourceChange>,
     /// Whether `resource_changes` lacks some.
     pub truncated: bool,
@@ -35,11 +38,19 @@ pub async fn get(deps: &Deps, ctx: &Ctx, id: RunId) -> Result<PlanView, RunError
     let text = artifacts::find(&conn, id, ArtifactKind::PlanText).await?;
     drop(conn);
     let json = json.filter(|_| run.plan_sha256.is_some()).ok_or(RunError::NotFound("plan"))?;
-    let mut changes = plan::read_changes(&deps.blobs.get(&json.key).await?).unwrap_or_default();
-    let truncated = changes.len() > CHANGES_MAX;
+    let is_readable = json.size_bytes <= JSON_BYTES_MAX;
+    let mut changes = if is_readable {
+        plan::read_changes(&deps.blobs.get(&json.key).await?).unwrap_or_default()
+    } else {
+        Vec::new()
+    };
+    let truncated = !is_readable || changes.len() > CHANGES_MAX;
     changes.truncate(CHANGES_MAX);
-    let text = match text.filter(|_| ctx.require(Permission::ReadLogs).is_ok()) {
-        Some(text) => Some(deps.blobs.get(&text.key).await?).filter(|bytes| bytes.len() <= TEXT_BYTES_MAX),
+    let shows = |text: &StoredArtifact| {
+        text.size_bytes <= TEXT_BYTES_MAX && ctx.require(Permission::ReadLogs).is_ok()
+    };
+    let text = match text.filter(shows) {
+        Some(text) => Some(deps.blobs.get(&text.key).await?),
         None => None,
     };
     Ok(PlanView {

@@ -27,7 +27,8 @@ pub use model::{
     TaskError, TaskKind, TaskStatus, TaskView,
 };
 pub use rules::{
-    AttemptExecutor, Silent, Verdict, after_failure, attempts_max, backoff, is_replayable, on_silence,
+    AttemptExecutor, NOT_BEGUN_DELAY, Silent, UNSTARTED_MAX, Verdict, after_failure, attempts_max, backoff,
+    is_replayable, on_silence,
 };
 #[cfg(feature = "store")]
 pub use store::TaskFilter;

@@ -275,6 +275,16 @@ pub enum FailedAttempt {
     Retry(String),
     /// Trying again will give the same.
     Permanent(String),
+    /// Whoever should have begun the work refused for now: the attempt does not count.
+    NotBegun(String),
+}
+
+impl FailedAttempt {
+    /// One sentence for people.
+    pub fn why(&self) -> &str {
+        let (Self::Retry(why) | Self::Permanent(why) | Self::NotBegun(why)) = self;
+        why
+    }
 }
 
 /// What follows from a failed attempt.
@@ -282,6 +292,8 @@ pub enum FailedAttempt {
 pub enum Backoff {
     /// Queued again, after this long.
     Requeued(Duration),
+    /// Queued again, after this long, as if there had been no attempt.
+    GivenBack(Duration),
     /// Moved to the history as a dead letter.
     DeadLettered,
 }

@@ -30,14 +30,22 @@ pub fn backoff(attempts: i32, base: Duration, max: Duration, jitter: f64) -> Dur
     ceiling.mul_f64(jitter.clamp(0.0, 1.0))
 }
 
+/// How long work waits that was refused for now.
+pub const NOT_BEGUN_DELAY: Duration = Duration::from_secs(5);
+
 /// What follows from a failed attempt, given the wait that [`backoff`] would impose.
 pub fn after_failure(failure: &FailedAttempt, attempts: i32, attempts_max: i32, wait: Duration) -> Backoff {
     match failure {
         FailedAttempt::Permanent(_) => Backoff::DeadLettered,
         FailedAttempt::Retry(_) if attempts >= attempts_max => Backoff::DeadLettered,
         FailedAttempt::Retry(_) => Backoff::Requeued(wait),
+        FailedAttempt::NotBegun(_) => Backoff::GivenBack(NOT_BEGUN_DELAY),
     }
 }
+
+/// How many executors of one task may be launched without reporting for work. An image that cannot start, or a network
+/// that lets it reach nobody, is not cured by the next launch.
+pub const UNSTARTED_MAX: i64 = 20;
 
 /// What is known of the executor of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +73,8 @@ pub struct Silent {
     pub lease_expired: bool,
     /// Whether the wall-clock limit of the attempt has passed.
     pub wall_clock_passed: bool,
+    /// Executors of this task that were launched and never traded their ticket, this attempt's included.
+    pub unstarted: i64,
 }
 
 /// What the lease sweep does about an attempt.
@@ -74,6 +84,8 @@ pub enum Verdict {
     Leave,
     /// It provably never began: void its ticket and queue the task again; the attempt does not count.
     GiveBack,
+    /// It never began either, like too many before it: a dead letter.
+    GiveUp,
     /// Ask its executor to stop and look again later.
     StopFirst,
     /// Nothing can act under this attempt any more: a failed attempt.
@@ -96,7 +108,13 @@ pub fn on_silence(silent: &Silent) -> Verdict {
         TaskClass::Short => silent.lease_expired,
     };
     match silent.phase {
-        LeasePhase::Launching if dead || silent.lease_expired => Verdict::GiveBack,
+        LeasePhase::Launching if dead || silent.lease_expired => {
+            if silent.unstarted >= UNSTARTED_MAX {
+                Verdict::GiveUp
+            } else {
+                Verdict::GiveBack
+            }
+        }
         LeasePhase::Launching => Verdict::Leave,
         LeasePhase::Live | LeasePhase::Unresponsive if silent.apply_begun => {
             if dead || (silent.lease_expired && silent.wall_clock_passed) {

@@ -153,11 +153,12 @@ pub async fn fail(
     limits: &Limits,
 ) -> Result<Backoff, TaskError> {
     let task = lock_held(tx, lease).await?;
-    let (FailedAttempt::Retry(error) | FailedAttempt::Permanent(error)) = failure;
+    let error = failure.why();
     let wait = backoff(task.attempts, limits.backoff_base, limits.backoff_max, jitter);
     let next = after_failure(failure, task.attempts, task.attempts_max, wait);
     match next {
         Backoff::Requeued(delay) => requeue(tx, lease, delay, error, false).await?,
+        Backoff::GivenBack(delay) => give_back(tx, lease, delay, error).await?,
         Backoff::DeadLettered => {
             finish(tx, lease, FinishedOutcome::Dead, Some(error), None).await?;
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::rules::{Verdict, on_silence};
+use super::rules::{Verdict, backoff, on_silence};
 use super::sweeps_store::{self as store, Judged, Suspect};
 use super::{Backoff, FailedAttempt, FinishedOutcome, LeasePhase, TaskError, service};
 use crate::Deps;
@@ -66,6 +66,11 @@ async fn judge(deps: &Deps, suspect: &Suspect, in_grace: bool) -> Result<Verdict
                 return Ok(Verdict::Leave);
             }
         }
+        Verdict::GiveUp => {
+            if !give_up(&tx, deps, &judged).await? {
+                return Ok(Verdict::Leave);
+            }
+        }
         Verdict::StopFirst => {
             request_stop(&tx, &judged, "it is to stop before its task is tried again").await?
         }
@@ -83,12 +88,8 @@ async fn judge(deps: &Deps, suspect: &Suspect, in_grace: bool) -> Result<Verdict
 
 /// The attempt provably never began. `false` if its ticket is being traded right now.
 async fn give_back(tx: &Tx<'_>, deps: &Deps, judged: &Judged) -> Result<bool, TaskError> {
-    if let Some(executor) = judged.executor {
-        let traded_meanwhile = !executors::liveness::void_ticket(tx, executor).await?;
-        if traded_meanwhile {
-            return Ok(false);
-        }
-        executors::service::request_stop(tx, executor, "it never traded its ticket").await?;
+    if !void(tx, judged).await? {
+        return Ok(false);
     }
     let why = "its executor never reported for work";
     if judged.cancelled {
@@ -96,7 +97,38 @@ async fn give_back(tx: &Tx<'_>, deps: &Deps, judged: &Judged) -> Result<bool, Ta
         end_cancelled(tx, deps, judged, why).await?;
         return Ok(true);
     }
-    service::give_back(tx, judged.task.lease, deps.limits.backoff_base, why).await?;
+    let launches = i32::try_from(judged.silent.unstarted).unwrap_or(i32::MAX);
+    let wait = backoff(launches, deps.limits.backoff_base, deps.limits.backoff_max, rand::random());
+    service::give_back(tx, judged.task.lease, wait, why).await?;
+    Ok(true)
+}
+
+/// As many attempts before it, this one never began. `false` if its ticket is being traded right now.
+async fn give_up(tx: &Tx<'_>, deps: &Deps, judged: &Judged) -> Result<bool, TaskError> {
+    if !void(tx, judged).await? {
+        return Ok(false);
+    }
+    if judged.cancelled {
+        end_cancelled(tx, deps, judged, "its executor never reported for work").await?;
+        return Ok(true);
+    }
+    let why = format!(
+        "none of {} launched executors reported for work: look at their image, and at their way to the callback \
+         address",
+        judged.silent.unstarted
+    );
+    service::finish(tx, judged.task.lease, FinishedOutcome::Dead, Some(&why), None).await?;
+    dispatch::dead_lettered(tx, deps.ids, &judged.task, &why).await?;
+    Ok(true)
+}
+
+/// Makes sure that an attempt which has not begun cannot begin any more. `false` if it is beginning right now.
+async fn void(tx: &Tx<'_>, judged: &Judged) -> Result<bool, TaskError> {
+    let Some(executor) = judged.executor else { return Ok(true) };
+    if !executors::liveness::void_ticket(tx, executor).await? {
+        return Ok(false);
+    }
+    executors::service::request_stop(tx, executor, "it never traded its ticket").await?;
     Ok(true)
 }
 

@@ -91,6 +91,7 @@ pub(super) async fn lock_silent(
         },
         lease_expired: row.get("lease_expired"),
         wall_clock_passed: row.get("wall_clock_passed"),
+        unstarted: row.get("unstarted"),
     };
     Ok(Some(Judged { task, silent, executor, cancelled: row.get("cancelled") }))
 }

@@ -14,6 +14,7 @@ fn silent(kind: TaskKind, phase: LeasePhase) -> Silent {
         executor: AttemptExecutor::MayLive,
         lease_expired: true,
         wall_clock_passed: false,
+        unstarted: 1,
     }
 }
 
@@ -64,6 +65,25 @@ fn what_was_never_traded_is_given_back_for_every_kind() {
         attempt.executor = AttemptExecutor::None;
         assert_eq!(on_silence(&attempt), Verdict::Leave, "its worker may still be launching it");
     }
+}
+
+#[test]
+fn what_never_starts_is_given_up_after_many_launches() {
+    for kind in [TaskKind::RunPlan, TaskKind::RunApply] {
+        let mut attempt = silent(kind, LeasePhase::Launching);
+        attempt.unstarted = UNSTARTED_MAX - 1;
+        assert_eq!(on_silence(&attempt), Verdict::GiveBack);
+        attempt.unstarted = UNSTARTED_MAX;
+        assert_eq!(on_silence(&attempt), Verdict::GiveUp);
+        attempt.phase = LeasePhase::Live;
+        assert_eq!(on_silence(&attempt), Verdict::StopFirst, "this one did start");
+    }
+}
+
+#[test]
+fn what_provably_was_not_begun_waits_and_never_becomes_a_dead_letter() {
+    let throttled = FailedAttempt::NotBegun("slow down".into());
+    assert_eq!(after_failure(&throttled, 9, 2, SECOND), Backoff::GivenBack(NOT_BEGUN_DELAY));
 }
 
 #[test]

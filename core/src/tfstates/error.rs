@@ -27,6 +27,9 @@ pub enum StateError {
     /// Executors write their own lock's state, nothing else.
     #[error("an executor may not do this")]
     NotForExecutors,
+    /// A late call of an executor that the platform has seen stop.
+    #[error("this executor counts as stopped, so it cannot take the lock")]
+    ExecutorStopped,
     /// Somebody else holds the lock.
     #[error("the state is locked")]
     Locked {

@@ -62,6 +62,8 @@ GRANT SELECT ON memberships, sessions, workspaces, runs, executors, tasks, tfsta
     state_uploads, blobs TO plumbline_tfstate;
 GRANT INSERT, UPDATE ON tfstates, quarantined_states, state_uploads, blobs TO plumbline_tfstate;
 GRANT INSERT ON state_versions TO plumbline_tfstate;
+-- Only to lock the row FOR SHARE, which Postgres allows to those who may update any column.
+GRANT UPDATE (last_seen_at) ON executors TO plumbline_tfstate;
 
 -- callback: what executors trade, report and upload. Nothing about people.
 GRANT SELECT ON tasks, finished_tasks, queue_units, launch_budget, executors, tickets, runs, run_steps, log_chunks,

@@ -41,6 +41,30 @@ pub enum TaskAnswer {
     Retry(String),
     /// Trying again will give the same.
     Permanent(String),
+    /// The work was not begun.
+    NotBegun(String),
+}
+
+impl From<Result<Value, FailedAttempt>> for TaskAnswer {
+    fn from(ended: Result<Value, FailedAttempt>) -> Self {
+        match ended {
+            Ok(result) => Self::Done(result),
+            Err(FailedAttempt::Retry(why)) => Self::Retry(why),
+            Err(FailedAttempt::Permanent(why)) => Self::Permanent(why),
+            Err(FailedAttempt::NotBegun(why)) => Self::NotBegun(why),
+        }
+    }
+}
+
+impl From<TaskAnswer> for Result<Value, FailedAttempt> {
+    fn from(answer: TaskAnswer) -> Self {
+        match answer {
+            TaskAnswer::Done(result) => Ok(result),
+            TaskAnswer::Retry(why) => Err(FailedAttempt::Retry(why)),
+            TaskAnswer::Permanent(why) => Err(FailedAttempt::Permanent(why)),
+            TaskAnswer::NotBegun(why) => Err(FailedAttempt::NotBegun(why)),
+        }
+    }
 }
 
 /// Does the task that the reference names, if the attempt still holds it.
@@ -48,9 +72,5 @@ pub async fn invoke(deps: &Deps, reference: TaskReference) -> Result<TaskAnswer,
     let lease = Lease { task_id: reference.task_id, token: reference.lease_token };
     // The transaction ends before the work begins: no network call inside one.
     let task = deps.db.transaction(async |tx| tasks::service::lock_held(tx, lease).await).await?;
-    Ok(match handle(deps, &task).await {
-        Ok(result) => TaskAnswer::Done(result),
-        Err(FailedAttempt::Retry(why)) => TaskAnswer::Retry(why),
-        Err(FailedAttempt::Permanent(why)) => TaskAnswer::Permanent(why),
-    })
+    Ok(handle(deps, &task).await.into())
 }

@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use async_trait::async_trait;
 use plumbline_core::Deps;
 use plumbline_core::tasks::{ClaimedTask, FailedAttempt};
-use plumbline_lambda::Function;
+use plumbline_lambda::{Function, InvokeError};
 use plumbline_outbound::{TaskAnswer, TaskReference};
 use serde_json::Value;
 
@@ -39,11 +39,14 @@ impl Outbound for InvokedOutbound {
         };
         let reference = TaskReference { task_id: task.lease.task_id, lease_token: task.lease.token };
         let event = serde_json::to_vec(&reference).map_err(|error| retry(&error))?;
-        let answer = self.0.invoke(event).await.map_err(|error| retry(&error))?;
-        match serde_json::from_slice(&answer).map_err(|error| retry(&error))? {
-            TaskAnswer::Done(result) => Ok(result),
-            TaskAnswer::Retry(why) => Err(FailedAttempt::Retry(why)),
-            TaskAnswer::Permanent(why) => Err(FailedAttempt::Permanent(why)),
-        }
+        let answer = match self.0.invoke(event).await {
+            Ok(answer) => answer,
+            Err(throttled @ InvokeError::Throttled { .. }) => {
+                tracing::warn!(task.id = %task.lease.task_id, error = %throttled, "a short task was not begun");
+                return Err(FailedAttempt::NotBegun("the function that does short tasks is busy".into()));
+            }
+            Err(error) => return Err(retry(&error)),
+        };
+        serde_json::from_slice::<TaskAnswer>(&answer).map_err(|error| retry(&error))?.into()
     }
 }

@@ -124,8 +124,7 @@ async fn record_failure(deps: &Deps, task: &ClaimedTask, ended: NotDone) -> Resu
         NotDone::Failed(failure) => {
             let next = tasks::service::fail(&tx, task.lease, &failure, rand::random(), &deps.limits).await?;
             if next == Backoff::DeadLettered {
-                let (FailedAttempt::Retry(error) | FailedAttempt::Permanent(error)) = &failure;
-                dispatch::dead_lettered(&tx, deps.ids, task, error).await?;
+                dispatch::dead_lettered(&tx, deps.ids, task, failure.why()).await?;
             }
         }
         NotDone::Stopped => {

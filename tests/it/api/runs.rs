@@ -165,6 +165,24 @@ async fn a_plan_run_goes_from_pending_to_planned_and_holds_nothing() {
 }
 
 #[tokio::test]
+async fn a_plan_too_large_to_be_read_is_shown_by_its_summary() {
+    let world = World::new().await;
+    let id = world.trigger("plan").await;
+    FakeExecutor::start(&world.plane).await.plan(ADDS_ONE).await;
+    let conn = world.plane.db().conn().await.unwrap();
+    // Recorded as larger than anything that one answer may read, and gone: reading either would be an error.
+    const GROW: &str = "UPDATE blobs SET size_bytes = 33 << 20 RETURNING key";
+    for row in conn.query(GROW, &[]).await.unwrap() {
+        world.plane.deps.blobs.delete(row.get(0)).await.unwrap();
+    }
+    drop(conn);
+    let (status, plan) = world.get(&format!("runs/{id}/plan")).await;
+    assert_eq!(status, StatusCode::OK, "{plan}");
+    assert_eq!((&plan["summary"]["add"], &plan["truncated"]), (&json!(1), &json!(true)), "{plan}");
+    assert_eq!((&plan["resource_changes"], &plan["text"]), (&json!([]), &Value::Null), "{plan}");
+}
+
+#[tokio::test]
 async fn a_second_run_waits_with_its_position_and_starts_when_the_first_ends() {
     let world = World::new().await;
     let first = world.planned().await;

@@ -76,8 +76,6 @@ async fn an_apply_that_asks_again_whether_it_may_begin_is_answered_alike() {
 
 #[tokio::test]
 async fn a_step_report_and_the_end_of_its_run_are_no_deadlock() {
-    const WAITERS: &str = "
-        SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
     let plane = TestPlane::start().await;
     let (_, run) = triggered(&plane, "plan").await;
     let executor = FakeExecutor::start(&plane).await;
@@ -87,10 +85,7 @@ async fn a_step_report_and_the_end_of_its_run_are_no_deadlock() {
     ending.query("SELECT 1 FROM runs WHERE id = $1 FOR NO KEY UPDATE", &[&run]).await.unwrap();
     let report = executor.step(5, json!({ "status": "running" }));
     let end = async {
-        let look = plane.db().conn().await.unwrap();
-        while look.query_one(WAITERS, &[]).await.unwrap().get::<_, i64>(0) == 0 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        plane.until_a_lock_is_waited_for().await;
         ending.execute("UPDATE run_steps SET summary = NULL WHERE run_id = $1", &[&run]).await.unwrap();
         ending.commit().await.unwrap();
     };

@@ -76,7 +76,12 @@ async fn what_the_called_function_answers_is_the_answer_of_the_attempt() {
         // What a crashed function said may quote anything, and is not handed on.
         ((ok, Some("Unhandled"), json!({ "errorMessage": "hunter2" }).to_string()), retry(NO_ANSWER)),
         ((ok, None, "no JSON".to_owned()), retry(NO_ANSWER)),
-        ((StatusCode::TOO_MANY_REQUESTS, None, "{}".to_owned()), retry(NO_ANSWER)),
+        ((StatusCode::INTERNAL_SERVER_ERROR, None, "{}".to_owned()), retry(NO_ANSWER)),
+        // The function was not run, so the attempt does not count.
+        (
+            (StatusCode::TOO_MANY_REQUESTS, None, "{}".to_owned()),
+            Err(FailedAttempt::NotBegun("the function that does short tasks is busy".into())),
+        ),
     ] {
         platform.lock().unwrap().answer = Some(canned.clone());
         assert_eq!(outbound.handle(&plane.deps, &task).await, expected, "{canned:?}");

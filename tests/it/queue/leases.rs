@@ -6,7 +6,9 @@ use plumbline_core::db::Query;
 use plumbline_core::ids::{BusinessUnitId, WorkspaceId};
 use plumbline_core::ports::ExecutorFate;
 use plumbline_core::sweeps;
-use plumbline_core::tasks::{ClaimedTask, NewTask, TaskClass, TaskError, TaskKind, sweeps as leases};
+use plumbline_core::tasks::{
+    ClaimedTask, NewTask, TaskClass, TaskError, TaskKind, UNSTARTED_MAX, sweeps as leases,
+};
 use plumbline_runtime::Function;
 use uuid::Uuid;
 
@@ -67,6 +69,27 @@ async fn an_attempt_that_never_traded_is_given_back_applies_included() {
         assert_eq!(second.attempts, 1, "the attempt did not count");
         assert!(second.lease.token > first.lease.token);
     }
+}
+
+#[tokio::test]
+async fn a_task_whose_executors_never_start_is_tried_ever_more_rarely_and_then_given_up() {
+    let plane = TestPlane::start().await;
+    let launcher = FakeLauncher::default();
+    let unit = unit(plane.db(), "unit-a").await;
+    let task = run_task(&plane, unit, TaskKind::RunPlan, false).await;
+    enqueue(plane.db(), &task).await;
+    for launch in 1..=UNSTARTED_MAX {
+        let attempt = launched(&plane, &launcher).await;
+        assert_eq!(attempt.attempts, 1, "none of them counts");
+        launcher.end(&format!("handle-{launch}"));
+        plane.sweep(&launcher).await;
+        plane.advance(plane.deps.limits.backoff_max).await;
+    }
+    assert_eq!(plane.count("SELECT count(*) FROM tasks").await, 0);
+    let error = plane.text("SELECT last_error FROM finished_tasks WHERE outcome = 'dead'").await.unwrap();
+    assert!(error.starts_with("none of 20 launched executors reported for work"), "{error}");
+    assert_eq!(plane.text("SELECT status FROM runs").await.as_deref(), Some("failed"));
+    assert_eq!(plane.text("SELECT error FROM runs").await, Some(error));
 }
 
 #[tokio::test]

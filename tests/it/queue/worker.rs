@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use plumbline_core::Deps;
 use plumbline_core::limits::Limits;
 use plumbline_core::ports::{LaunchError, Waker};
-use plumbline_core::tasks::{ClaimedTask, FailedAttempt, TaskKind};
+use plumbline_core::tasks::{ClaimedTask, FailedAttempt, NOT_BEGUN_DELAY, TaskKind};
 use plumbline_runtime::Function;
 use plumbline_worker::{Outbound, Worked};
 use serde_json::{Value, json};
@@ -103,6 +103,22 @@ async fn a_throttled_launch_gives_the_attempt_back_and_wakes_up_later() {
             .launched,
         1
     );
+}
+
+#[tokio::test]
+async fn a_short_task_that_was_not_begun_waits_and_has_lost_no_attempt() {
+    let plane = TestPlane::start().await;
+    let launcher = FakeLauncher::default();
+    let unit = unit(plane.db(), "unit-a").await;
+    enqueue_one(plane.db(), TaskKind::WorkspaceBranches, unit).await;
+    let busy = Canned(Err(FailedAttempt::NotBegun("busy".into())));
+    for _ in 0..5 {
+        plumbline_worker::handle(&plane.as_function(Function::Worker), &launcher, &busy).await.unwrap();
+        assert_eq!(plane.count("SELECT attempts::int8 FROM tasks WHERE status = 'queued'").await, 0);
+        plane.advance(NOT_BEGUN_DELAY).await;
+    }
+    plumbline_worker::handle(&plane.as_function(Function::Worker), &launcher, &fine()).await.unwrap();
+    assert_eq!(plane.text("SELECT outcome FROM finished_tasks").await.as_deref(), Some("done"));
 }
 
 #[tokio::test]

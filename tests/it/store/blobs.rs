@@ -67,6 +67,23 @@ async fn deleting_is_idempotent() {
 }
 
 #[tokio::test]
+async fn a_part_of_an_object_is_read_alone() {
+    for Store { name, blobs, .. } in &object_stores::all().await {
+        blobs.put("letters", Bytes::from_static(b"abcdef"), "text/plain").await.unwrap();
+        blobs.put("empty", Bytes::new(), "text/plain").await.unwrap();
+        for (part, expected) in
+            [(0..6, "abcdef"), (2..4, "cd"), (5..6, "f"), (4..99, "ef"), (6..9, ""), (9..9, ""), (3..3, "")]
+        {
+            let read = blobs.get_part("letters", part.clone()).await.unwrap();
+            assert_eq!(read, expected, "{name}: {part:?}");
+        }
+        assert_eq!(blobs.get_part("empty", 0..9).await.unwrap(), "", "{name}");
+        let absent = blobs.get_part("absent", 0..9).await;
+        assert!(matches!(absent, Err(BlobError::NotFound(_))), "{name}: {absent:?}");
+    }
+}
+
+#[tokio::test]
 async fn an_empty_object_and_a_large_one_are_kept() {
     let large = Bytes::from(vec![b'x'; 9 << 20]);
     for Store { name, blobs, .. } in &object_stores::all().await {

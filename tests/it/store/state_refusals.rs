@@ -7,6 +7,11 @@ use http::{Request, StatusCode};
 use plumbline_core::access::Role;
 use plumbline_core::adapters::DirectoryStore;
 use plumbline_core::db::Query as _;
+use plumbline_core::executors;
+use plumbline_core::protocol::RunPhase;
+use plumbline_core::tfstates::service::{self, StateActor};
+use plumbline_core::tfstates::{LockInfo, StateError};
+use plumbline_runtime::Function;
 use serde_json::Value;
 
 use super::state_client::{Backend, basic, insert_workspace, lock_info, md5_of, state};
@@ -24,6 +29,29 @@ async fn where_only_runs_write_people_can_read_but_neither_lock_nor_write() {
     assert_eq!(backend.write(None, &state(1, "l", "a")).await.0, StatusCode::FORBIDDEN);
     assert_eq!(backend.write(Some("l-1"), &state(1, "l", "a")).await.0, StatusCode::FORBIDDEN);
     assert!(backend.audited().await.is_empty());
+}
+
+#[tokio::test]
+async fn an_executor_that_is_found_to_have_stopped_takes_no_lock_any_more() {
+    let backend = Backend::start().await;
+    let deps = &backend.plane.as_function(Function::Callback);
+    let apply = backend.executor(RunPhase::Apply).await;
+    let StateActor::Executor { executor_id, .. } = apply else { unreachable!() };
+    let info = LockInfo::parse(lock_info("late").as_bytes()).unwrap();
+    let mut conn = backend.plane.db().conn().await.unwrap();
+    let stopping = conn.begin().await.unwrap();
+    assert!(executors::service::mark_stopped(&stopping, executor_id, "exit code 137").await.unwrap());
+
+    // Its LOCK is in flight while somebody marks it as stopped: freed before it was taken, the lock would stay.
+    let lock = service::lock(deps, &apply, backend.workspace, &info);
+    let stop = async {
+        backend.plane.until_a_lock_is_waited_for().await;
+        stopping.commit().await.unwrap();
+    };
+    let (locked, ()) = tokio::join!(lock, stop);
+
+    assert!(matches!(locked, Err(StateError::ExecutorStopped)), "{locked:?}");
+    assert_eq!(backend.lock("mine").await.0, StatusCode::OK, "the state is free for others");
 }
 
 #[tokio::test]

@@ -1,7 +1,8 @@
 //! Objects as files. Everything here blocks.
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write as _};
+use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -35,7 +36,22 @@ pub(super) fn put(root: &Path, key: &str, bytes: &[u8]) -> Result<(), BlobError>
 }
 
 pub(super) fn get(root: &Path, key: &str) -> Result<Bytes, BlobError> {
-    match fs::read(path_of(root, key)?) {
+    found(root, key, fs::read(path_of(root, key)?))
+}
+
+pub(super) fn get_part(root: &Path, key: &str, part: &Range<u64>) -> Result<Bytes, BlobError> {
+    let read = |path: PathBuf| {
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::Start(part.start))?;
+        let mut bytes = Vec::new();
+        file.take(part.end.saturating_sub(part.start)).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    found(root, key, read(path_of(root, key)?))
+}
+
+fn found(root: &Path, key: &str, read: io::Result<Vec<u8>>) -> Result<Bytes, BlobError> {
+    match read {
         Ok(bytes) => Ok(bytes.into()),
         Err(error) if is_absent(&error) => {
             require_root(root)?;

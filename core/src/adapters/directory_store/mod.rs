@@ -6,6 +6,7 @@
 mod files;
 mod signed;
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -82,6 +83,11 @@ impl BlobStore for DirectoryStore {
     async fn get(&self, key: &str) -> Result<Bytes, BlobError> {
         let (root, key) = (self.root.clone(), key.to_owned());
         blocking(move || files::get(&root, &key)).await
+    }
+
+    async fn get_part(&self, key: &str, part: Range<u64>) -> Result<Bytes, BlobError> {
+        let (root, key) = (self.root.clone(), key.to_owned());
+        blocking(move || files::get_part(&root, &key, &part)).await
     }
 
     async fn head(&self, key: &str) -> Result<Option<BlobHead>, BlobError> {

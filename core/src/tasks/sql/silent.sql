@@ -7,6 +7,8 @@ SELECT t.id, t.lease_token, t.kind, t.business_unit_id, t.subject_id, t.payload,
        t.lease_expires_at <= plumbline_now() AND NOT $3 AS lease_expired,
        coalesce(t.attempt_ends_at <= plumbline_now(), false) AS wall_clock_passed,
        x.id AS executor_id, coalesce(x.status = 'stopped', false) AS executor_stopped,
+       (SELECT count(*) FROM executors u
+        WHERE u.task_id = t.id AND u.handle IS NOT NULL AND u.traded_at IS NULL) AS unstarted,
        t.kind = 'run_apply' AND EXISTS (
            SELECT 1 FROM runs r WHERE r.id = t.subject_id AND r.apply_begun_at IS NOT NULL) AS apply_begun
 FROM tasks t

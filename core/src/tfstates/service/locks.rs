@@ -8,7 +8,7 @@ use crate::access::{Ctx, Permission};
 use crate::audit::{self, Action, Draft};
 use crate::db::DbError;
 use crate::ids::WorkspaceId;
-use crate::tfstates::{LockInfo, LockView, StateError, store};
+use crate::tfstates::{HeldBy, LockInfo, LockView, StateError, store};
 
 /// How often a call looks again after losing a race for the row. Every lost race is somebody else's success.
 const RACES_MAX: usize = 16;
@@ -36,6 +36,11 @@ pub async fn lock(
         let entry = Draft::of(&actor.author().entry(&row, Action::StateLock, details));
         if store::take_lock(&conn, &row, info, (actor.run_id(), by), &entry).await? {
             return Ok(());
+        }
+        if let HeldBy::Executor(id) = by
+            && !store::may_live(&conn, id).await?
+        {
+            return Err(StateError::ExecutorStopped);
         }
     }
     Err(too_many_races())

@@ -163,7 +163,8 @@ pub(super) async fn lock_row(
 
 const TAKE_LOCK: &str = include_str!("../sql/take_lock.sql");
 
-/// Gives the free lock to a holder, with the audit entry. `false`: the row has changed since it was read.
+/// Gives the free lock to a holder, with the audit entry. `false`: the row has changed since it was read,
+/// or the executor that asks has stopped.
 pub(super) async fn take_lock(
     query: &impl Query,
     row: &StateRow,

@@ -20,6 +20,7 @@ impl From<StateError> for Problem {
                     .with("holder", holder)
             }
             StateError::NotTheHolder(_) => conflict("not-the-holder", "Another lock is held"),
+            StateError::ExecutorStopped => conflict("executor-stopped", "Executor counts as stopped"),
             StateError::HolderMayLive => conflict("holder-may-live", "The lock's holder may still act"),
             StateError::NotLocked => conflict("state-not-locked", "The state is not locked"),
             StateError::UploadUnresolved | StateError::UploadMissing | StateError::UploadClosed => {

@@ -99,6 +99,29 @@ async fn an_apply_that_does_not_vouch_for_its_state_blocks_its_workspace() {
 }
 
 #[tokio::test]
+async fn a_run_that_can_be_handed_to_no_executor_fails_at_once_and_says_why() {
+    let world = World::new().await;
+    let secret = json!({"workspace_id": world.workspace, "command": "plan",
+                        "variables": [{"key": "password", "value": "hunter2-hunter2", "is_secret": true}]});
+    let (_, run) = world.post("runs", secret).await;
+    let id = run["id"].as_str().unwrap();
+    // As after a restore of the database next to another root key.
+    let conn = world.plane.db().conn().await.unwrap();
+    conn.execute("UPDATE runs SET variables_sealed = 'other' || variables_sealed", &[]).await.unwrap();
+    drop(conn);
+
+    let (_, launch) = claim_and_prepare(&world.plane).await.unwrap();
+    let (status, problem) = trade(&world.plane, &launch.ticket, &nonce(1)).await;
+
+    assert_eq!(status, StatusCode::GONE, "{problem}");
+    let run = world.run(id).await;
+    assert_eq!(run["status"], "failed", "{run}");
+    assert!(run["error"].as_str().unwrap().contains("sealed under another root key"), "{run}");
+    world.plane.advance(Duration::from_secs(3600)).await;
+    assert!(FakeExecutor::try_start(&world.plane).await.is_none(), "it is not launched again");
+}
+
+#[tokio::test]
 async fn an_executor_that_is_to_stop_does_not_begin_an_apply() {
     let world = World::new().await;
     let id = world.planned().await;
