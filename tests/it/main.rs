@@ -7,9 +7,11 @@ mod again;
 mod moto;
 mod pgbouncer;
 mod plane;
+mod world;
 
 mod api;
 mod architecture;
+mod callback;
 mod cli;
 mod emulator;
 mod executor;

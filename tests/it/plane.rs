@@ -16,7 +16,7 @@ use plumbline_core::limits::Limits;
 use plumbline_core::secrets::{Domain, Keyring};
 use plumbline_runtime::Function;
 
-pub use http::{ADMIN_EMAIL, PASSWORD, read, slug};
+pub use http::{ADMIN_EMAIL, Answer, PASSWORD, read, slug};
 
 /// The root key of every test plane.
 pub const ROOT_KEY: &str = "a root key for tests only, 32 characters or more";

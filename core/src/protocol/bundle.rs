@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::digest::Sha256Digest;
 use crate::ids::{ExecutorId, RunId, StateVersionId, TaskId, WorkspaceId};
 
-/// `POST /executor/v1/trade`.
+/// `POST /executor/v1/trade`. Unknown fields are let through: an executor of a later protocol is to hear that it is one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TradeRequest {
     /// The protocol that the executor speaks.

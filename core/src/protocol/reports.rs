@@ -1,4 +1,5 @@
-//! What an executor reports, asks and uploads after the trade. Paths are relative to `/executor/v1`.
+//! What an executor reports, asks and uploads after the trade. Paths are relative to `/executor/v1`. Fields that
+//! `callback` does not know are refused; in answers they are ignored.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -65,6 +66,7 @@ impl StepStatus {
 
 /// `PUT steps/{position}`. Steps only go forward; repeating a report is fine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct StepReport {
     /// Where the step stands now.
     pub status: StepStatus,
@@ -146,6 +148,7 @@ impl ArtifactKind {
 /// `POST artifacts`: asks for a URL. Each kind once per attempt; the same request again gives a fresh URL, another
 /// digest is 409. Then the bytes go to the URL, then `POST artifacts/{kind}/commit` (empty body).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct UploadBegin {
     /// What it is.
     pub kind: ArtifactKind,
@@ -165,6 +168,7 @@ pub struct UploadAnswer {
 /// `POST plan/complete`. The one report that ends a plan attempt: it writes plan, gates and the next status. The
 /// artifacts `plan_file`, `plan_text`, `plan_json`, `plan_json_redacted` must be committed before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PlanDone {
     /// Digest of the plan file, taken by the supervisor after the child was gone.
     pub plan_sha256: Sha256Digest,
@@ -185,6 +189,7 @@ pub struct PlanDone {
 /// `POST apply/begin`: asks to start changing things. Checks the approval and that the state has not
 /// moved; 409 `stale-plan` ends the attempt. From here on the attempt is never repeated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ApplyBegun {
     /// The digest that was approved, once more.
     pub plan_sha256: Sha256Digest,
@@ -192,14 +197,16 @@ pub struct ApplyBegun {
 
 /// `POST apply/complete`: the child has ended with success and all state writes are committed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ApplyDone {
-    /// Counts from `terraform apply -json`, for people.
+    /// Counts from `terraform apply -json`, for people; left out if they are longer than 4 KiB.
     #[serde(default)]
     pub summary: Option<Value>,
 }
 
 /// `POST fail`: the attempt did not work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct AttemptFailed {
     /// What kind of failure.
     pub kind: FailureKind,
@@ -216,6 +223,7 @@ pub struct AttemptFailed {
 
 /// A resource that an apply touched.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct TouchedResource {
     /// Terraform address.
     pub address: String,
@@ -242,6 +250,7 @@ pub enum FailureKind {
 /// `POST state/uploads`: a state body of any size on its way. Then the bytes go to the URL, then
 /// `POST state/uploads/{id}/commit`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct StateUploadBegin {
     /// The lock that the writer holds.
     pub lock_id: String,

@@ -29,7 +29,7 @@ pub async fn append(
     if !caller.lease_held {
         return Err(RunError::LeaseLost);
     }
-    let end = offset + i64::try_from(bytes.len()).unwrap_or(0);
+    let end = offset.saturating_add(i64::try_from(bytes.len()).unwrap_or(i64::MAX));
     let limit = i64::try_from(deps.limits.step_log_bytes_max).unwrap_or(i64::MAX - SLACK_BYTES) + SLACK_BYTES;
     if end > limit {
         return Err(RunError::Step { position, reason: "the log is too long" });
@@ -142,7 +142,7 @@ fn end_of_last_character(bytes: &[u8]) -> usize {
 }
 
 const TO_COMPACT: &str = "
-    SELECT s.run_id, s.position, s.attempt, s.business_unit_id
+    SELECT s.run_id, s.position, s.attempt, s.log_bytes, s.business_unit_id
     FROM run_steps s JOIN runs r ON r.id = s.run_id
     WHERE s.log_bytes > 0 AND s.log_blob_id IS NULL AND r.completed_at IS NOT NULL
     ORDER BY r.completed_at LIMIT $1";
@@ -161,6 +161,10 @@ pub async fn compact(deps: &Deps, batch: i64) -> Result<usize, RunError> {
             (step.get("run_id"), step.get("position"), step.get("attempt"));
         let unit: crate::ids::BusinessUnitId = step.get("business_unit_id");
         let log = whole(&conn, run, position, attempt).await?;
+        // Another sweep was faster, and has removed the chunks that we were reading.
+        if i64::try_from(log.len()).unwrap_or(i64::MAX) != step.get::<_, i64>("log_bytes") {
+            continue;
+        }
         let key = format!("runs/{unit}/{run}/logs/{position}-{attempt}");
         let sha256 = crate::digest::Sha256Digest::of(&log);
         let size = i64::try_from(log.len()).unwrap_or(i64::MAX);

@@ -6,9 +6,7 @@ use crate::Deps;
 use crate::db::Query;
 use crate::executors::{self, ExecutorCaller};
 use crate::protocol::{StepReport, StepStatus};
-use crate::workspaces::Tool;
-
-const SUMMARY_BYTES_MAX: usize = 4 << 10;
+use crate::workspaces::{Tool, check_version};
 
 /// A step's new status. Steps only go forward; repeating a report is fine.
 pub async fn report(
@@ -18,7 +16,7 @@ pub async fn report(
     report: &StepReport,
 ) -> Result<(), RunError> {
     require_lease(caller)?;
-    if report.summary.as_ref().is_some_and(|summary| summary.to_string().len() > SUMMARY_BYTES_MAX) {
+    if report.summary.as_ref().is_some_and(|summary| !rules::fits_a_row(summary)) {
         return Err(RunError::Step { position, reason: "the summary is longer than 4 KiB" });
     }
     let mut conn = deps.db.conn().await?;
@@ -92,6 +90,9 @@ async fn pin(
     }
     if report.tool.as_deref().is_some_and(|tool| Tool::parse(tool).is_none()) {
         return Err(RunError::Step { position, reason: "the tool is terraform or tofu" });
+    }
+    if report.tool_version.as_deref().is_some_and(|version| check_version(version).is_err()) {
+        return Err(RunError::Step { position, reason: "the tool's version is one exact version" });
     }
     let pinned = [&report.commit, &report.tool_version, &report.tool];
     if query.execute(PIN, &[&caller.run_id, pinned[0], pinned[1], pinned[2]]).await? == 0 {

@@ -33,4 +33,4 @@ pub use model::{
 };
 pub use refs::check_branch;
 pub use repo_url::{RepoUrl, Transport};
-pub use rules::{InvalidField, LocalRepos, Settings, TagFilter, check_working_dir};
+pub use rules::{InvalidField, LocalRepos, Settings, TagFilter, check_version, check_working_dir};

@@ -213,7 +213,8 @@ fn check_region(region: &str) -> Result<(), &'static str> {
     if ok { Ok(()) } else { Err("must be lower-case words and digits with dashes between, or global") }
 }
 
-fn check_version(version: &str) -> Result<(), &'static str> {
+/// Refuses anything but one exact version of a tool.
+pub fn check_version(version: &str) -> Result<(), &'static str> {
     match semver::Version::parse(version) {
         Ok(parsed) if parsed.build.is_empty() => Ok(()),
         _ => Err("must be one exact version, such as 1.10.5"),

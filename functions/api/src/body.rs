@@ -1,4 +1,4 @@
-//! Decoding of requests with errors that name the field: JSON bodies, paths, queries.
+//! Decoding of requests with errors that name the field: JSON and other bodies, paths, queries.
 //!
 //! An id in a path that is not a UUID names nothing, so it is 404, like an id of nothing. NUL is refused everywhere:
 //! no name, message or reference can hold it.
@@ -24,6 +24,18 @@ impl<T: DeserializeOwned> FromRequest<Deps> for Body<T> {
 
     async fn from_request(request: Request, deps: &Deps) -> Result<Self, Problem> {
         decode(&read(request, deps.limits.body_bytes_max).await?).map(Self)
+    }
+}
+
+/// A body of bytes that are nobody's JSON.
+#[derive(Clone, Debug)]
+pub struct Raw(pub Bytes);
+
+impl FromRequest<Deps> for Raw {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, deps: &Deps) -> Result<Self, Problem> {
+        read_within(request.into_body(), deps.limits.body_bytes_max).await.map(Self)
     }
 }
 
@@ -88,11 +100,12 @@ pub(crate) fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let path = error.path().to_string();
         let cause = error.into_inner();
-        match cause.classify() {
+        match (cause.classify(), whole(body)) {
+            // The kind alone does not tell: a null where one of some words must stand counts as broken JSON.
+            (_, Ok(_)) => invalid_field(&path, &without_position(&cause.to_string())),
             // Broken JSON is broken even where a wrong value comes first.
-            Category::Data if whole(body).is_err() => malformed("it ends too early or is damaged"),
-            Category::Data => invalid_field(&path, &without_position(&cause.to_string())),
-            Category::Syntax | Category::Eof | Category::Io => malformed(&cause.to_string()),
+            (Category::Data, Err(_)) => malformed("it ends too early or is damaged"),
+            (Category::Syntax | Category::Eof | Category::Io, Err(_)) => malformed(&cause.to_string()),
         }
     })?;
     deserializer.end().map_err(|error| malformed(&error.to_string()))?;

@@ -12,5 +12,5 @@ use plumbline_core::Deps;
 
 /// Every route of this function.
 pub fn router(deps: Deps) -> Router {
-    Router::new().nest("/executor/v1", routes::all()).with_state(deps)
+    plumbline_api::layers::wrap(Router::new().nest("/executor/v1", routes::all()).with_state(deps))
 }

@@ -7,4 +7,5 @@ mod repositories;
 mod runs;
 mod shell;
 mod smart_http;
+mod tenants;
 mod workspaces;

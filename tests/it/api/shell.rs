@@ -11,10 +11,10 @@ use crate::plane::{TestPlane, read, slug};
 const UNITS: &str = "/api/v1/business-units";
 
 /// One documented route.
-struct Route {
-    method: String,
+pub(super) struct Route {
+    pub(super) method: String,
     /// With braces.
-    pattern: String,
+    pub(super) pattern: String,
     operation: Value,
 }
 
@@ -23,7 +23,7 @@ impl Route {
         self.operation["security"] == json!([{}])
     }
 
-    fn has_body(&self) -> bool {
+    pub(super) fn has_body(&self) -> bool {
         self.operation.get("requestBody").is_some()
     }
 
@@ -32,7 +32,7 @@ impl Route {
     }
 
     /// The path with something in every place.
-    fn path(&self, id: &str) -> String {
+    pub(super) fn path(&self, id: &str) -> String {
         let mut path = String::new();
         for part in self.pattern.split('/').skip(1) {
             path.push('/');
@@ -51,7 +51,7 @@ fn document() -> Value {
     serde_json::to_value(document).expect("plain data")
 }
 
-fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     let document = document();
     let paths = document["paths"].as_object().expect("paths");
     let all: Vec<_> = paths

@@ -33,7 +33,6 @@ pub struct Store {
 
 /// Every store of this machine: a directory, S3's protocol over a directory, and moto where it is installed.
 pub async fn all() -> Vec<Store> {
-    let _ = rustls::crypto::ring::default_provider().install_default();
     let mut stores = vec![directory().await, s3s_fs().await];
     stores.extend(moto_s3().await);
     stores
@@ -41,6 +40,7 @@ pub async fn all() -> Vec<Store> {
 
 /// A directory; its signed URLs are served as the port's users are told to.
 pub async fn directory() -> Store {
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let scratch = tempfile::tempdir().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base_url = format!("http://{}/blobs", listener.local_addr().unwrap());

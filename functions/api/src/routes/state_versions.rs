@@ -122,7 +122,8 @@ async fn diff(
 /// Make an old body the newest version, with a serial of its own.
 #[utoipa::path(post, path = "/state-versions/{id}/rollback", tag = "state", params(("id" = Uuid, Path)),
     responses((status = 201, body = StateVersionView, description = "The new version"),
-              (status = 409, body = Problem, description = "Locked, or current already")))]
+              (status = 409, body = Problem, description = "Current already, or changed meanwhile"),
+              (status = 423, body = Problem, description = "The state is locked")))]
 async fn rollback(
     State(deps): State<Deps>,
     Caller(ctx): Caller,
@@ -150,7 +151,8 @@ async fn list_quarantined(
 /// Make a quarantined body the newest version.
 #[utoipa::path(post, path = "/quarantined-states/{id}/promote", tag = "state", params(("id" = Uuid, Path)),
     responses((status = 200, body = StateVersionView, description = "The new version"),
-              (status = 409, body = Problem, description = "Locked, or decided already")))]
+              (status = 409, body = Problem, description = "Decided already, or changed meanwhile"),
+              (status = 423, body = Problem, description = "The state is locked")))]
 async fn promote(
     State(deps): State<Deps>,
     Caller(ctx): Caller,

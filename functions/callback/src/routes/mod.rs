@@ -7,16 +7,12 @@ mod tfstate;
 mod trade;
 
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
 use axum::routing::{get, post, put};
 use plumbline_core::Deps;
 
-/// Largest inline state, plus what its encoding may add.
-const STATE_BODY_BYTES_MAX: usize = 6 << 20;
-
-/// Every route.
+/// Every route. Each reads its body by itself, within a limit of its own.
 pub(crate) fn all() -> Router<Deps> {
-    let reports = Router::new()
+    Router::new()
         .route("/trade", post(trade::trade))
         .route("/heartbeat", post(trade::heartbeat))
         .route("/steps/{position}", put(steps::report))
@@ -28,6 +24,5 @@ pub(crate) fn all() -> Router<Deps> {
         .route("/apply/begin", post(ends::apply_begin))
         .route("/apply/complete", post(ends::apply_complete))
         .route("/fail", post(ends::fail))
-        .layer(DefaultBodyLimit::max(1 << 20));
-    reports.merge(tfstate::routes().layer(DefaultBodyLimit::max(STATE_BODY_BYTES_MAX)))
+        .merge(tfstate::routes())
 }

@@ -3,8 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use bytes::Bytes;
-use plumbline_api::body::{Body, Path, Query};
+use plumbline_api::body::{Body, Path, Query, Raw};
 use plumbline_api::problem::Problem;
 use plumbline_core::Deps;
 use plumbline_core::protocol::{LogAnswer, StepReport};
@@ -36,7 +35,7 @@ pub(crate) async fn append_log(
     Attempt(caller): Attempt,
     Path(position): Path<i16>,
     Query(at): Query<Offset>,
-    chunk: Bytes,
+    Raw(chunk): Raw,
 ) -> Result<Json<LogAnswer>, Problem> {
     let offset = i64::try_from(at.offset).unwrap_or(i64::MAX / 2);
     let next = logs::append(&deps, &caller, position, offset, &chunk).await.map_err(of_run)?;
