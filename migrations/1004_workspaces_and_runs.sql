@@ -99,6 +99,8 @@ CREATE TABLE runs (
     cancel_requested_at timestamptz,
     cancel_requested_by uuid,
     promoted_from    uuid,
+    -- The trace of the request: a run that waits has no task yet that could keep it.
+    traceparent      text,
     created_at       timestamptz NOT NULL DEFAULT plumbline_now(),
     started_at       timestamptz,
     completed_at     timestamptz,

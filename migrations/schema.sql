@@ -370,6 +370,7 @@ CREATE TABLE runs (
     cancel_requested_at timestamp with time zone,
     cancel_requested_by uuid,
     promoted_from uuid,
+    traceparent text,
     created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
     started_at timestamp with time zone,
     completed_at timestamp with time zone,

@@ -73,14 +73,15 @@ pub enum RunCommand {
     },
     /// Print a run's logs.
     Logs(logs::LogsArgs),
-    /// List what a run left behind.
+    /// List what a run left behind: artifacts, and the logs of its steps.
     Artifacts {
         /// The run's id.
         run: Uuid,
     },
-    /// Download an artifact.
-    #[command(after_help = "Example:
-  plumb run download 0190f3c2-… plan_text -o plan.txt")]
+    /// Download an artifact, or the whole log of a step.
+    #[command(after_help = "Examples:
+  plumb run download 0190f3c2-… plan_text -o plan.txt
+  plumb run download 0190f3c2-… log-9 -o apply.log")]
     Download {
         /// The run's id.
         run: Uuid,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::ending::{self, Ending};
+use super::service::check_words;
 use super::store::{self, StoredRun};
 use super::{EndReason, Run, RunError, RunStatus};
 use crate::Deps;
@@ -26,6 +27,7 @@ pub async fn approve(
     seen: Option<Sha256Digest>,
 ) -> Result<Run, RunError> {
     ctx.require(Permission::OperateRuns)?;
+    check_words("comment", comment)?;
     let mut conn = deps.db.conn().await?;
     let tx = conn.begin().await?;
     // Two approvals at once: the second waits here and then finds the run applying.
@@ -55,6 +57,7 @@ pub async fn approve(
 /// Refuses the plan; the run is over.
 pub async fn reject(deps: &Deps, ctx: &Ctx, id: RunId, comment: Option<&str>) -> Result<Run, RunError> {
     ctx.require(Permission::OperateRuns)?;
+    check_words("comment", comment)?;
     let mut conn = deps.db.conn().await?;
     let tx = conn.begin().await?;
     let peek = store::find(&tx, ctx.scope.unit(), id).await?.ok_or(RunError::NotFound("run"))?;

@@ -1,12 +1,7 @@
-//! Named outputs of runs: uploaded by executors straight to the object store, downloaded by people from there.
+//! Named outputs of runs: uploaded by executors straight to the object store. People download them: `downloads`.
 
-use chrono::{DateTime, Utc};
-use serde_json::json;
-
-use super::{ArtifactView, RunError, ending, store};
+use super::{RunError, store};
 use crate::Deps;
-use crate::access::{Ctx, Permission};
-use crate::audit::{self, Action};
 use crate::db::{DbError, Param, Query};
 use crate::digest::Sha256Digest;
 use crate::executors::ExecutorCaller;
@@ -36,20 +31,6 @@ fn content_type(kind: ArtifactKind) -> &'static str {
         | ArtifactKind::PlanJsonRedacted
         | ArtifactKind::Outputs
         | ArtifactKind::ErroredState => "application/json",
-    }
-}
-
-/// What a person needs to download a kind; `None`: nobody may.
-fn needed_to_read(kind: ArtifactKind) -> Option<Permission> {
-    match kind {
-        // Holds every secret of the plan; only the apply phase reads it.
-        ArtifactKind::PlanFile => None,
-        ArtifactKind::PlanText | ArtifactKind::PlanJsonRedacted | ArtifactKind::LockFile => {
-            Some(Permission::ReadLogs)
-        }
-        ArtifactKind::PlanJson | ArtifactKind::Outputs | ArtifactKind::ErroredState => {
-            Some(Permission::ReadState)
-        }
     }
 }
 
@@ -197,46 +178,5 @@ pub async fn for_apply(
     let found = find(&conn, caller.run_id, kind).await?.filter(|found| found.sha256 == wanted);
     drop(conn);
     let found = found.ok_or(RunError::NotFound("artifact"))?;
-    Ok(deps.blobs.presign_get(&found.key, deps.limits.download_url_age).await?)
-}
-
-const LIST: &str = "
-    SELECT DISTINCT ON (a.kind) a.kind, b.size_bytes, b.sha256, a.created_at
-    FROM artifacts a JOIN blobs b ON b.id = a.blob_id
-    WHERE a.run_id = $1 AND b.committed_at IS NOT NULL ORDER BY a.kind, a.lease_token DESC";
-
-/// What a run has produced.
-pub async fn list(deps: &Deps, ctx: &Ctx, id: RunId) -> Result<Vec<ArtifactView>, RunError> {
-    ctx.require(Permission::Read)?;
-    let conn = deps.db.conn().await?;
-    store::find(&conn, ctx.scope.unit(), id).await?.ok_or(RunError::NotFound("run"))?;
-    let rows = conn.query(LIST, &[&id]).await?;
-    Ok(rows
-        .iter()
-        .filter_map(|row| {
-            Some(ArtifactView {
-                kind: ArtifactKind::parse(row.get("kind"))?,
-                size_bytes: row.get("size_bytes"),
-                sha256: Sha256Digest::from_slice(&row.get::<_, Vec<u8>>("sha256"))?,
-                created_at: row.get::<_, DateTime<Utc>>("created_at"),
-            })
-        })
-        .collect())
-}
-
-/// A URL for a person to download an artifact. Audited where it may hold secrets.
-pub async fn download(deps: &Deps, ctx: &Ctx, id: RunId, kind: ArtifactKind) -> Result<Presigned, RunError> {
-    let needed = needed_to_read(kind).ok_or(RunError::NotFound("artifact for people"))?;
-    ctx.require(needed)?;
-    let mut conn = deps.db.conn().await?;
-    let tx = conn.begin().await?;
-    let run = store::find(&tx, ctx.scope.unit(), id).await?.ok_or(RunError::NotFound("run"))?;
-    let found = find(&tx, id, kind).await?.ok_or(RunError::NotFound("artifact"))?;
-    if needed == Permission::ReadState {
-        let details = json!({"artifact": kind});
-        audit::service::record(&tx, &ending::entry(&run.run, ctx.actor.clone(), Action::RunRead, details))
-            .await?;
-    }
-    tx.commit().await?;
     Ok(deps.blobs.presign_get(&found.key, deps.limits.download_url_age).await?)
 }

@@ -93,11 +93,11 @@ pub(super) async fn start_next_waiting(
     ids: IdSource,
     workspace_id: WorkspaceId,
 ) -> Result<Option<RunId>, RunError> {
-    let Some((next, unit)) = waiting::lock_next_waiting(tx, workspace_id).await? else { return Ok(None) };
-    waiting::stop_waiting(tx, next).await?;
-    workspaces::service::set_active_run(tx, workspace_id, Some(next)).await?;
-    enqueue(tx, ids, TaskKind::RunPlan, unit, next, None).await?;
-    Ok(Some(next))
+    let Some(next) = waiting::lock_next_waiting(tx, workspace_id).await? else { return Ok(None) };
+    waiting::stop_waiting(tx, next.id).await?;
+    workspaces::service::set_active_run(tx, workspace_id, Some(next.id)).await?;
+    enqueue(tx, ids, TaskKind::RunPlan, next.unit, next.id, next.traceparent).await?;
+    Ok(Some(next.id))
 }
 
 /// Queues a phase of a run.

@@ -73,6 +73,14 @@ pub enum RunError {
         /// Where the next chunk must begin.
         expected: i64,
     },
+    /// A log that still grows is too long for one answer.
+    #[error(
+        "this log has {bytes} bytes and is not in the object store yet: read it by pages, or once the run has ended"
+    )]
+    LogNotStored {
+        /// Its length.
+        bytes: i64,
+    },
     /// A step report that does not fit the run.
     #[error("step {position}: {reason}")]
     Step {

@@ -16,6 +16,8 @@ pub mod approvals;
 #[cfg(feature = "store")]
 pub mod artifacts;
 #[cfg(feature = "store")]
+pub mod downloads;
+#[cfg(feature = "store")]
 mod ending;
 #[cfg(feature = "store")]
 mod error;
@@ -44,7 +46,8 @@ mod waiting;
 pub use error::RunError;
 pub use lifecycle::RunStatus;
 pub use model::{
-    ArtifactView, EndReason, LogPage, NewRun, Run, RunFilter, RunVariable, Step, StepPhase, Waiting,
+    ArtifactName, ArtifactView, EndReason, LogPage, NewRun, Run, RunFilter, RunVariable, Step, StepPhase,
+    Waiting,
 };
 pub use plan::{PlanSummary, PlanUnreadable, ResourceChange, read_changes, summarise};
 pub use rules::{ApprovalFacts, approval_digest, has_changes, steps_of};

@@ -257,15 +257,52 @@ pub struct LogPage {
     pub complete: bool,
 }
 
-/// A named output of a run.
-#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
+/// What people call something that a run has produced: the kind of an artifact, or `log-` and the position of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArtifactName {
+    /// Something that an executor uploaded.
+    Kind(ArtifactKind),
+    /// The log of the step at this position.
+    Log(i16),
+}
+
+impl ArtifactName {
+    /// `None` for an unknown word.
+    pub fn parse(word: &str) -> Option<Self> {
+        let Some(position) = word.strip_prefix("log-") else {
+            return ArtifactKind::parse(word).map(Self::Kind);
+        };
+        let plain = position.bytes().all(|byte| byte.is_ascii_digit()) && !position.starts_with('0');
+        if plain { position.parse().ok().map(Self::Log) } else { None }
+    }
+}
+
+impl std::fmt::Display for ArtifactName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Kind(kind) => f.write_str(kind.as_str()),
+            Self::Log(position) => write!(f, "log-{position}"),
+        }
+    }
+}
+
+impl Serialize for ArtifactName {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Something that a run has produced.
+#[derive(Clone, Debug, Serialize, utoipa::ToSchema)]
 pub struct ArtifactView {
-    /// What it is.
-    pub kind: ArtifactKind,
+    /// What it is: the kind of an artifact such as `plan_text`, or `log-5` for the log of the step at position 5.
+    #[schema(value_type = String)]
+    pub kind: ArtifactName,
     /// Length in bytes.
     pub size_bytes: i64,
-    /// Digest.
-    pub sha256: Sha256Digest,
-    /// When it was uploaded.
+    /// Digest; a log has none while it is not in the object store.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<Sha256Digest>,
+    /// When it was uploaded; of a log: when its step began.
     pub created_at: DateTime<Utc>,
 }

@@ -154,7 +154,8 @@ async fn auto_approve(tx: &Tx<'_>, deps: &Deps, run: &StoredRun) -> Result<(), R
     approve_as(tx, run, Actor::System, None, Action::RunAutoApprove).await?;
     let unit = run.run.business_unit_id;
     if !run.run.auto_approve_skip_apply {
-        return ending::enqueue(tx, deps.ids, TaskKind::RunApply, unit, run.run.id, None).await;
+        let trace = run.traceparent.clone();
+        return ending::enqueue(tx, deps.ids, TaskKind::RunApply, unit, run.run.id, trace).await;
     }
     // Through `applying` and out again in this one transaction: nobody ever sees it there.
     let approved = store::lock(tx, None, run.run.id).await?.ok_or(RunError::NotFound("run"))?;
@@ -247,7 +248,9 @@ pub async fn apply_done(deps: &Deps, caller: &ExecutorCaller, done: &ApplyDone) 
         return Err(RunError::IllegalMove { from: run.run.status, to: RunStatus::Applied });
     }
     close_phase(&tx, caller).await?;
-    tasks::service::finish(&tx, caller.lease, FinishedOutcome::Done, None, done.summary.as_ref()).await?;
+    // An apply that is over is not refused for what it tells about itself.
+    let summary = done.summary.as_ref().filter(|summary| rules::fits_a_row(summary));
+    tasks::service::finish(&tx, caller.lease, FinishedOutcome::Done, None, summary).await?;
     let ending = Ending {
         to: RunStatus::Applied,
         reason: None,

@@ -36,6 +36,38 @@ pub fn steps_of(mutates: bool) -> Vec<(i16, StepPhase, &'static str)> {
         .collect()
 }
 
+/// Why a run waits, for people.
+pub(super) fn waiting_reason(position: i64, blocked: Option<&str>) -> String {
+    let holder = match blocked {
+        Some(reason) => format!("the workspace is blocked ({reason})"),
+        None => "another run holds the workspace".to_owned(),
+    };
+    match position {
+        1 => holder,
+        2 => format!("{holder}, and one more waits before this one"),
+        n => format!("{holder}, and {} more wait before this one", n - 1),
+    }
+}
+
+/// Longest comment or reason, in characters.
+const WORDS_CHARS_MAX: usize = 1_000;
+
+/// Refuses a person's words that are too long for the history.
+pub(super) fn fits_history(words: Option<&str>) -> Result<(), &'static str> {
+    match words {
+        Some(words) if words.chars().count() > WORDS_CHARS_MAX => Err("at most 1,000 characters"),
+        _ => Ok(()),
+    }
+}
+
+/// The longest summary for people that a row may hold, in bytes of JSON.
+const SUMMARY_BYTES_MAX: usize = 4 << 10;
+
+/// Whether a summary for people may be stored.
+pub(super) fn fits_a_row(summary: &serde_json::Value) -> bool {
+    summary.to_string().len() <= SUMMARY_BYTES_MAX
+}
+
 /// How a run ends whose task ended without a report of its executor. A begun apply is lost, asked to stop or not: nobody
 /// knows what it left behind. Otherwise nothing was changed, and who asked to cancel gets what they asked for.
 pub(super) fn end_without_report(

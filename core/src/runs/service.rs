@@ -8,7 +8,7 @@ use super::ending::{self, Ending};
 use super::store::{self, InsertRun, StoredRun};
 use super::{EndReason, NewRun, Run, RunError, RunFilter, RunStatus, RunVariable, Step, rules, waiting};
 use crate::Deps;
-use crate::access::{Ctx, Permission, Scope};
+use crate::access::{Ctx, Permission, Scope, TraceParent};
 use crate::audit::{self, Action};
 use crate::db::Tx;
 use crate::ids::RunId;
@@ -20,7 +20,6 @@ use crate::workspaces;
 
 const VARIABLES_MAX: usize = 200;
 const VARIABLE_BYTES_MAX: usize = 64 << 10;
-const MESSAGE_CHARS_MAX: usize = 1_000;
 
 /// Asks for a run: run, steps, task and audit entry in the caller's transaction. A run that can change its workspace
 /// waits while another holds it. Wake the worker after the commit.
@@ -91,6 +90,7 @@ async fn create(
         triggered_by: ctx.actor.user_id(),
         trigger_source: source,
         promoted_from,
+        traceparent: ctx.traceparent.as_ref().map(TraceParent::as_str),
     };
     store::insert(tx, &insert).await?;
     if mutates && !waiting {
@@ -113,9 +113,7 @@ fn validate(new: &NewRun) -> Result<(), RunError> {
         workspaces::check_branch(branch)
             .map_err(|reason| RunError::Invalid { field: "branch".into(), reason: reason.to_string() })?;
     }
-    if new.message.as_ref().is_some_and(|message| message.chars().count() > MESSAGE_CHARS_MAX) {
-        return invalid("message", "at most 1,000 characters");
-    }
+    check_words("message", new.message.as_deref())?;
     if new.auto_approve_skip_apply && !new.auto_approve_if_no_changes {
         return invalid("auto_approve_skip_apply", "needs auto_approve_if_no_changes");
     }
@@ -142,6 +140,12 @@ fn validate(new: &NewRun) -> Result<(), RunError> {
         }
     }
     Ok(())
+}
+
+/// Refuses a person's words that are too long to be kept.
+pub(super) fn check_words(field: &str, words: Option<&str>) -> Result<(), RunError> {
+    rules::fits_history(words)
+        .map_err(|reason| RunError::Invalid { field: field.into(), reason: reason.into() })
 }
 
 fn place(run: RunId) -> Place {
@@ -197,6 +201,7 @@ pub async fn steps(deps: &Deps, ctx: &Ctx, id: RunId) -> Result<Vec<Step>, RunEr
 /// with the reason `cancelled`, when Terraform has put down what it holds.
 pub async fn cancel(deps: &Deps, ctx: &Ctx, id: RunId, reason: Option<&str>) -> Result<Run, RunError> {
     ctx.require(Permission::OperateRuns)?;
+    check_words("reason", reason)?;
     let mut conn = deps.db.conn().await?;
     let tx = conn.begin().await?;
     let peek = store::find(&tx, ctx.scope.unit(), id).await?.ok_or(RunError::NotFound("run"))?;

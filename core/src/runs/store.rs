@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::rules::{self, ApprovalFacts};
 use super::{EndReason, PlanSummary, Run, RunFilter, RunStatus, Step, StepPhase, Waiting};
+use crate::access::TraceParent;
 use crate::db::{DbError, Query, Row};
 use crate::digest::Sha256Digest;
 use crate::ids::{BusinessUnitId, RunId, StateVersionId, UserId, WorkspaceId};
@@ -23,6 +24,7 @@ pub(super) struct StoredRun {
     pub(super) approved_digest: Option<Sha256Digest>,
     pub(super) apply_begun_at: Option<DateTime<Utc>>,
     pub(super) variables_sealed: Option<String>,
+    pub(super) traceparent: Option<TraceParent>,
     pub(super) plan_expired: bool,
 }
 
@@ -34,9 +36,11 @@ macro_rules! run_columns {
          r.base_serial, r.base_lineage, r.cancel_requested_at, r.auto_approve_if_no_changes,
          r.auto_approve_skip_apply, r.created_at, r.started_at, r.planned_at, r.completed_at, r.plan_sha256,
          r.plan_json_sha256, r.gates_sha256, r.lock_file_sha256, r.approved_digest, r.apply_begun_at,
-         r.variables_sealed, coalesce(r.plan_expires_at <= plumbline_now(), false) AS plan_expired,
+         r.variables_sealed, r.traceparent, coalesce(r.plan_expires_at <= plumbline_now(), false) AS plan_expired,
          CASE WHEN r.waiting THEN 1 + (SELECT count(*) FROM runs w WHERE w.workspace_id = r.workspace_id
-             AND w.waiting AND w.id < r.id) END AS waiting_position"
+             AND w.waiting AND w.id < r.id) END AS waiting_position,
+         CASE WHEN r.waiting THEN (SELECT w.blocked_reason FROM workspaces w WHERE w.id = r.workspace_id)
+             END AS waiting_for_unblock"
     };
 }
 
@@ -92,10 +96,7 @@ fn stored_run(row: &Row) -> Result<StoredRun, DbError> {
         trigger_source: row.get("trigger_source"),
         waiting: waiting_position.map(|position| Waiting {
             position,
-            reason: match position {
-                1 => "another run holds the workspace".into(),
-                n => format!("another run holds the workspace and {} wait before this one", n - 1),
-            },
+            reason: rules::waiting_reason(position, row.get("waiting_for_unblock")),
         }),
         plan_summary: summary.and_then(|summary| serde_json::from_value::<PlanSummary>(summary).ok()),
         has_changes: row.get("has_changes"),
@@ -122,6 +123,7 @@ fn stored_run(row: &Row) -> Result<StoredRun, DbError> {
         approved_digest: digest(row, "approved_digest"),
         apply_begun_at: row.get("apply_begun_at"),
         variables_sealed: row.get("variables_sealed"),
+        traceparent: row.get::<_, Option<&str>>("traceparent").and_then(TraceParent::parse),
         plan_expired: row.get("plan_expired"),
         run,
     };
@@ -199,6 +201,7 @@ pub(super) struct InsertRun<'a> {
     pub(super) triggered_by: Option<UserId>,
     pub(super) trigger_source: &'a str,
     pub(super) promoted_from: Option<RunId>,
+    pub(super) traceparent: Option<&'a str>,
 }
 
 /// Inserts the run and all of its steps.
@@ -225,6 +228,7 @@ pub(super) async fn insert(query: &impl Query, new: &InsertRun<'_>) -> Result<()
                 &new.triggered_by,
                 &new.trigger_source,
                 &new.promoted_from,
+                &new.traceparent,
                 &positions,
                 &phases,
                 &names,

@@ -1,20 +1,32 @@
 //! SQL of runs that wait for their workspace.
 
+use crate::access::TraceParent;
 use crate::db::{DbError, Query};
 use crate::ids::{BusinessUnitId, RunId, WorkspaceId};
 
 const NEXT_WAITING: &str = "
-    SELECT id, business_unit_id FROM runs WHERE workspace_id = $1 AND waiting
+    SELECT id, business_unit_id, traceparent FROM runs WHERE workspace_id = $1 AND waiting
     ORDER BY id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED";
 const STOP_WAITING: &str = "UPDATE runs SET waiting = false WHERE id = $1 AND waiting";
+
+/// What is needed to start a run that has waited.
+pub(super) struct NextWaiting {
+    pub(super) id: RunId,
+    pub(super) unit: BusinessUnitId,
+    pub(super) traceparent: Option<TraceParent>,
+}
 
 /// The run that has waited longest for a workspace, locked. The caller holds the workspace's row.
 pub(super) async fn lock_next_waiting(
     query: &impl Query,
     workspace: WorkspaceId,
-) -> Result<Option<(RunId, BusinessUnitId)>, DbError> {
+) -> Result<Option<NextWaiting>, DbError> {
     let row = query.query_opt(NEXT_WAITING, &[&workspace]).await?;
-    Ok(row.map(|row| (row.get(0), row.get(1))))
+    Ok(row.map(|row| NextWaiting {
+        id: row.get("id"),
+        unit: row.get("business_unit_id"),
+        traceparent: row.get::<_, Option<&str>>("traceparent").and_then(TraceParent::parse),
+    }))
 }
 
 pub(super) async fn stop_waiting(query: &impl Query, id: RunId) -> Result<bool, DbError> {

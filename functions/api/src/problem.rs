@@ -171,6 +171,10 @@ impl From<plumbline_core::runs::RunError> for Problem {
             RunError::LogGap { expected } => {
                 conflict("log-gap", "The log chunk does not follow", sentence).with("next_offset", expected)
             }
+            RunError::LogNotStored { bytes } => {
+                conflict("log-not-stored", "The log is too long for one answer", sentence)
+                    .with("bytes", bytes)
+            }
             RunError::Step { .. } => conflict("step-refused", "The step report was refused", sentence),
             RunError::LeaseLost => conflict("lease-lost", "The lease was lost", sentence),
             RunError::Access(error) => error.into(),

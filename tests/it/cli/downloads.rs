@@ -91,3 +91,25 @@ async fn a_workspace_without_state_says_so() {
     assert_eq!(ran.code, 1);
     assert!(ran.stderr.contains("has no state yet"), "{ran:?}");
 }
+
+#[tokio::test]
+async fn logs_are_listed_beside_the_artifacts_and_downloaded_by_the_same_names() {
+    let server = FakeServer::start().await;
+    let plumb = Plumb::signed_in(&server).await;
+    let plan = json!({ "kind": "plan_text", "size_bytes": 8, "sha256": "ab".repeat(32) });
+    let growing = json!({ "kind": "log-9", "size_bytes": 4 });
+    server.on(
+        "GET",
+        &format!("/runs/{RUN}/artifacts"),
+        [Reply::json(&json!({ "items": [plan, growing] }))],
+    );
+    server.on("GET", &format!("/runs/{RUN}/artifacts/log-9"), [Reply::bytes(b"made".to_vec())]);
+
+    let listed = plumb.run(&["run", "artifacts", RUN]).await;
+    let downloaded = plumb.run(&["run", "download", RUN, "log-9"]).await;
+
+    assert_eq!(listed.code, 0, "{listed:?}");
+    let lines: Vec<&str> = listed.stdout.lines().collect();
+    assert!(lines[1].starts_with("plan_text") && lines[2].starts_with("log-9"), "{listed:?}");
+    assert_eq!((downloaded.code, downloaded.stdout.as_str()), (0, "made"), "{downloaded:?}");
+}

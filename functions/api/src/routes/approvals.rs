@@ -23,7 +23,7 @@ pub(super) fn routes() -> OpenApiRouter<Deps> {
 #[derive(Debug, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Approve {
-    /// For the history.
+    /// For the history; at most 1,000 characters.
     #[serde(default)]
     comment: Option<String>,
     /// The `approval_digest` that you were shown: refused if the plan is another one by now.
@@ -50,7 +50,7 @@ async fn approve(
 #[derive(Debug, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Reject {
-    /// For the history.
+    /// For the history; at most 1,000 characters.
     #[serde(default)]
     comment: Option<String>,
 }

@@ -7,10 +7,11 @@ use axum::response::{IntoResponse, Response};
 use plumbline_core::Deps;
 use plumbline_core::ids::{RunId, WorkspaceId};
 use plumbline_core::page::{Page, PageRequest};
-use plumbline_core::protocol::{ArtifactKind, RunCommand};
+use plumbline_core::protocol::RunCommand;
+use plumbline_core::runs::downloads::Download;
 use plumbline_core::runs::plans::PlanView;
 use plumbline_core::runs::{
-    self, ArtifactView, LogPage, NewRun, Run, RunError, RunFilter, RunStatus, RunVariable, Step,
+    self, ArtifactName, ArtifactView, LogPage, NewRun, Run, RunError, RunFilter, RunStatus, RunVariable, Step,
 };
 use serde::{Deserialize, Serialize};
 use utoipa_axum::router::OpenApiRouter;
@@ -47,7 +48,7 @@ struct CreateRun {
     /// Another branch than the workspace's; does not change the workspace.
     #[serde(default)]
     branch: Option<String>,
-    /// Why, for the history.
+    /// Why, for the history; at most 1,000 characters.
     #[serde(default)]
     message: Option<String>,
     /// Variables of this run only; sealed at rest.
@@ -138,7 +139,7 @@ async fn get(
 #[derive(Debug, Default, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 struct CancelRun {
-    /// For the history.
+    /// For the history; at most 1,000 characters.
     #[serde(default)]
     reason: Option<String>,
 }
@@ -237,7 +238,7 @@ async fn plan(
     Ok(Json(runs::plans::get(&deps, &ctx, id).await?))
 }
 
-/// What a run has produced.
+/// What a run has produced: artifacts, and the logs of its steps.
 #[utoipa::path(get, path = "/runs/{id}/artifacts", tag = "runs", params(("id" = Uuid, Path)),
     responses((status = 200, body = Items<ArtifactView>, description = "All artifacts")))]
 async fn artifacts(
@@ -245,19 +246,28 @@ async fn artifacts(
     Caller(ctx): Caller,
     Path(id): Path<RunId>,
 ) -> Result<Json<Items<ArtifactView>>, Problem> {
-    Ok(Json(Items { items: runs::artifacts::list(&deps, &ctx, id).await? }))
+    Ok(Json(Items { items: runs::downloads::list(&deps, &ctx, id).await? }))
 }
 
-/// Download an artifact: redirects to a signed URL of the object store.
+/// Download an artifact: redirects to a signed URL of the object store. A log that still grows is answered as it is.
 #[utoipa::path(get, path = "/runs/{id}/artifacts/{kind}", tag = "runs",
-    params(("id" = Uuid, Path), ("kind" = String, Path)),
-    responses((status = 307, description = "Where the bytes are")))]
+    params(("id" = Uuid, Path), ("kind" = String, Path, description = "As listed, such as `plan_text` or `log-5`")),
+    responses(
+        (status = 200, body = String, content_type = "text/plain", description = "The log as far as it goes"),
+        (status = 307, description = "Where the bytes are"),
+        (status = 409, description = "The log still grows, and is too long for one answer")))]
 async fn download(
     State(deps): State<Deps>,
     Caller(ctx): Caller,
     Path((id, kind)): Path<(RunId, String)>,
 ) -> Result<Response, Problem> {
-    let kind = ArtifactKind::parse(&kind).ok_or(RunError::NotFound("artifact"))?;
-    let request = runs::artifacts::download(&deps, &ctx, id, kind).await?;
-    Ok((StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, request.url)]).into_response())
+    let name = ArtifactName::parse(&kind).ok_or(RunError::NotFound("artifact"))?;
+    Ok(match runs::downloads::get(&deps, &ctx, id, name).await? {
+        Download::Elsewhere(there) => {
+            (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, there.url)]).into_response()
+        }
+        Download::Log(bytes) => {
+            ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], bytes).into_response()
+        }
+    })
 }
