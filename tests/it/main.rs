@@ -11,6 +11,7 @@ mod world;
 
 mod api;
 mod architecture;
+mod audit_actions;
 mod callback;
 mod cli;
 mod emulator;

@@ -2,6 +2,7 @@
 
 mod http;
 pub mod roles;
+mod rows;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

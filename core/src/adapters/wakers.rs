@@ -44,3 +44,46 @@ impl Waker for InProcessWaker {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    fn is_woken(waker: &InProcessWaker) -> bool {
+        waker.woken().now_or_never().is_some()
+    }
+
+    #[tokio::test]
+    async fn a_wake_up_is_kept_until_somebody_waits_and_two_are_one() {
+        let waker = InProcessWaker::default();
+        assert!(!is_woken(&waker), "nobody has woken us");
+        waker.wake(Duration::ZERO).await;
+        waker.clone().wake(Duration::ZERO).await;
+        assert!(is_woken(&waker));
+        assert!(!is_woken(&waker), "what came while one was pending was the same");
+    }
+
+    #[tokio::test]
+    async fn a_wake_up_reaches_who_waits_already() {
+        let waker = InProcessWaker::default();
+        let mut waiting = Box::pin(waker.woken());
+        assert!(waiting.as_mut().now_or_never().is_none());
+        waker.wake(Duration::ZERO).await;
+        assert!(waiting.now_or_never().is_some());
+    }
+
+    #[tokio::test]
+    async fn a_delayed_wake_up_comes_when_its_time_has_come_and_holds_nobody_up() {
+        const DELAY: Duration = Duration::from_millis(50);
+        let waker = InProcessWaker::default();
+        let before = Instant::now();
+        assert!(waker.wake(DELAY).now_or_never().is_some(), "who wakes does not wait");
+        assert!(!is_woken(&waker));
+        waker.woken().await;
+        assert!(before.elapsed() >= DELAY);
+    }
+}

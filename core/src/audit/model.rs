@@ -7,94 +7,66 @@ use uuid::Uuid;
 use crate::access::Actor;
 use crate::ids::{BusinessUnitId, RunId, WorkspaceId};
 
-/// Every privileged action. The word is `resource.verb`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "the names say it; as_str gives the word")]
-pub enum Action {
-    Login,
-    LoginFailed,
-    Logout,
-    SessionRefreshReused,
-    UserBootstrap,
-    BusinessUnitCreate,
-    BusinessUnitUpdate,
-    WorkspaceCreate,
-    WorkspaceImport,
-    WorkspaceUpdate,
-    WorkspaceDelete,
-    WorkspaceBlock,
-    WorkspaceUnblock,
-    RepositoryDiscover,
-    RunTrigger,
-    RunCancel,
-    RunApprove,
-    RunReject,
-    RunAutoApprove,
-    RunApplySkipped,
-    RunExpire,
-    RunPlanned,
-    RunApplyBegin,
-    RunEnd,
-    RunRead,
-    StateWrite,
-    StateQuarantine,
-    StatePromote,
-    StateDiscard,
-    StateRollback,
-    StateRead,
-    StateLock,
-    StateUnlock,
-    StateForceUnlock,
-    StateAcceptLineage,
-    ExecutorTicketReused,
-    ExecutorLost,
-    TaskReplay,
+macro_rules! actions {
+    ($($action:ident => $word:literal,)*) => {
+        /// Every privileged action. The word is `resource.verb`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[expect(missing_docs, reason = "the names say it; as_str gives the word")]
+        pub enum Action {
+            $($action,)*
+        }
+
+        impl Action {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$action,)*];
+
+            /// The word in the log.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$action => $word,)* }
+            }
+        }
+    };
 }
 
-impl Action {
-    /// The word in the log.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Login => "session.login",
-            Self::LoginFailed => "session.login_failed",
-            Self::Logout => "session.logout",
-            Self::SessionRefreshReused => "session.refresh_reused",
-            Self::UserBootstrap => "user.bootstrap",
-            Self::BusinessUnitCreate => "business_unit.create",
-            Self::BusinessUnitUpdate => "business_unit.update",
-            Self::WorkspaceCreate => "workspace.create",
-            Self::WorkspaceImport => "workspace.import",
-            Self::WorkspaceUpdate => "workspace.update",
-            Self::WorkspaceDelete => "workspace.delete",
-            Self::WorkspaceBlock => "workspace.block",
-            Self::WorkspaceUnblock => "workspace.unblock",
-            Self::RepositoryDiscover => "repository.discover",
-            Self::RunTrigger => "run.trigger",
-            Self::RunCancel => "run.cancel",
-            Self::RunApprove => "run.approve",
-            Self::RunReject => "run.reject",
-            Self::RunAutoApprove => "run.auto_approve",
-            Self::RunApplySkipped => "run.apply_skipped",
-            Self::RunExpire => "run.expire",
-            Self::RunPlanned => "run.planned",
-            Self::RunApplyBegin => "run.apply_begin",
-            Self::RunEnd => "run.end",
-            Self::RunRead => "run.read",
-            Self::StateWrite => "state.write",
-            Self::StateQuarantine => "state.quarantine",
-            Self::StatePromote => "state.promote",
-            Self::StateDiscard => "state.discard",
-            Self::StateRollback => "state.rollback",
-            Self::StateRead => "state.read",
-            Self::StateLock => "state.lock",
-            Self::StateUnlock => "state.unlock",
-            Self::StateForceUnlock => "state.force_unlock",
-            Self::StateAcceptLineage => "state.accept_lineage",
-            Self::ExecutorTicketReused => "executor.ticket_reused",
-            Self::ExecutorLost => "executor.lost",
-            Self::TaskReplay => "task.replay",
-        }
-    }
+actions! {
+    Login => "session.login",
+    LoginFailed => "session.login_failed",
+    Logout => "session.logout",
+    SessionRefreshReused => "session.refresh_reused",
+    UserBootstrap => "user.bootstrap",
+    BusinessUnitCreate => "business_unit.create",
+    BusinessUnitUpdate => "business_unit.update",
+    WorkspaceCreate => "workspace.create",
+    WorkspaceImport => "workspace.import",
+    WorkspaceUpdate => "workspace.update",
+    WorkspaceDelete => "workspace.delete",
+    WorkspaceBlock => "workspace.block",
+    WorkspaceUnblock => "workspace.unblock",
+    RepositoryDiscover => "repository.discover",
+    RunTrigger => "run.trigger",
+    RunCancel => "run.cancel",
+    RunApprove => "run.approve",
+    RunReject => "run.reject",
+    RunAutoApprove => "run.auto_approve",
+    RunApplySkipped => "run.apply_skipped",
+    RunExpire => "run.expire",
+    RunPlanned => "run.planned",
+    RunApplyBegin => "run.apply_begin",
+    RunEnd => "run.end",
+    RunRead => "run.read",
+    StateWrite => "state.write",
+    StateQuarantine => "state.quarantine",
+    StatePromote => "state.promote",
+    StateDiscard => "state.discard",
+    StateRollback => "state.rollback",
+    StateRead => "state.read",
+    StateLock => "state.lock",
+    StateUnlock => "state.unlock",
+    StateForceUnlock => "state.force_unlock",
+    StateAcceptLineage => "state.accept_lineage",
+    ExecutorTicketReused => "executor.ticket_reused",
+    ExecutorLost => "executor.lost",
+    TaskReplay => "task.replay",
 }
 
 /// One thing to record.

@@ -61,6 +61,16 @@ impl Db {
         T::TlsConnect: Sync + Send,
         <T::TlsConnect as tokio_postgres::tls::TlsConnect<tokio_postgres::Socket>>::Future: Send,
     {
+        Self::build(connect, tls, IDLE_BEFORE_CHECK)
+    }
+
+    pub(super) fn build<T>(connect: &Connect, tls: T, idle_before_check: Duration) -> Result<Self, DbError>
+    where
+        T: tokio_postgres::tls::MakeTlsConnect<tokio_postgres::Socket> + Clone + Sync + Send + 'static,
+        T::Stream: Sync + Send,
+        T::TlsConnect: Sync + Send,
+        <T::TlsConnect as tokio_postgres::tls::TlsConnect<tokio_postgres::Socket>>::Future: Send,
+    {
         let mut config: Config = connect.url.parse()?;
         let connect_timeout = config.get_connect_timeout().copied().unwrap_or(CONNECT_TIMEOUT);
         config
@@ -74,9 +84,9 @@ impl Db {
             .runtime(deadpool_postgres::Runtime::Tokio1)
             .wait_timeout(Some(WAIT_TIMEOUT))
             .create_timeout(Some(connect_timeout * 2))
-            .pre_recycle(Hook::async_fn(|client, metrics| {
+            .pre_recycle(Hook::async_fn(move |client, metrics| {
                 Box::pin(async move {
-                    if metrics.last_used() < IDLE_BEFORE_CHECK {
+                    if metrics.last_used() < idle_before_check {
                         return Ok(());
                     }
                     let check = tokio::time::timeout(CHECK_TIMEOUT, client.simple_query("SELECT 1")).await;

@@ -14,6 +14,11 @@ fn template() -> String {
     format!("plumbline_template_{}", &Sha256Digest::of(all.as_bytes()).to_string()[..12])
 }
 
+/// A pool that asks its connections whether they live after another time than usual.
+pub fn checked_after(connect: &Connect, idle_before_check: Duration) -> Result<Db, DbError> {
+    Db::build(connect, tokio_postgres::NoTls, idle_before_check)
+}
+
 /// A database of its own, made from a migrated template. Dropped by [`TestDatabase::drop_now`] or with the cluster.
 pub struct TestDatabase {
     /// A libpq URL.

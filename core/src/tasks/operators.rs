@@ -2,7 +2,7 @@
 
 use super::rules::{attempts_max, is_replayable};
 use super::store::{self, TaskFilter};
-use super::{TaskClass, TaskError, TaskStatus, TaskView};
+use super::{TaskClass, TaskError, TaskKind, TaskStatus, TaskView};
 use crate::Deps;
 use crate::access::{Ctx, Permission};
 use crate::audit::{self, Action, Entry};
@@ -47,6 +47,10 @@ pub async fn replay(tx: &Tx<'_>, deps: &Deps, ctx: &Ctx, id: TaskId) -> Result<T
     }
     if !is_replayable(old.kind) {
         return Err(TaskError::NotReplayable("its run has ended with it; start a new run"));
+    }
+    // Once more is as much as the first time: a replay makes workspaces, too.
+    if matches!(old.kind, TaskKind::RepositoryDiscover | TaskKind::WorkspaceImport) {
+        ctx.require(Permission::AdministerWorkspaces)?;
     }
     let mut again = store::find_dead(tx, unit, id).await?.ok_or(TaskError::NotFound)?;
     again.requested_by = ctx.actor.user_id();

@@ -136,6 +136,18 @@ mod tests {
     }
 
     #[test]
+    fn a_function_has_one_connection_unless_told_otherwise() {
+        let size = |value: Option<&'static str>| {
+            pool_size(&value.map(|value| ("PLUMBLINE_POOL_SIZE", value)).into_iter().collect())
+        };
+        assert_eq!(size(None), Ok(1));
+        assert_eq!(size(Some("4")), Ok(4));
+        for wrong in ["0", "-1", "many"] {
+            assert!(size(Some(wrong)).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
     fn a_broken_url_is_not_echoed() {
         let broken = [("DATABASE_URL", "postgres://u:hunter2@:::/d")].into_iter().collect();
         let error = pool(&broken).expect_err("no URL").to_string();

@@ -3,9 +3,13 @@
 mod audit;
 mod auth;
 mod business_units;
+mod repeated;
 mod repositories;
 mod runs;
 mod shell;
 mod smart_http;
+mod state;
 mod tenants;
+mod traces;
+mod wakes;
 mod workspaces;

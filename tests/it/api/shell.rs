@@ -27,6 +27,11 @@ impl Route {
         self.operation.get("requestBody").is_some()
     }
 
+    pub(super) fn takes_idempotency_key(&self) -> bool {
+        let named = |one: &Value| one["name"] == "Idempotency-Key";
+        self.operation["parameters"].as_array().is_some_and(|all| all.iter().any(named))
+    }
+
     fn has_query(&self) -> bool {
         self.operation["parameters"].as_array().is_some_and(|all| all.iter().any(|one| one["in"] == "query"))
     }

@@ -98,11 +98,7 @@ async fn logs_are_listed_beside_the_artifacts_and_downloaded_by_the_same_names()
     let plumb = Plumb::signed_in(&server).await;
     let plan = json!({ "kind": "plan_text", "size_bytes": 8, "sha256": "ab".repeat(32) });
     let growing = json!({ "kind": "log-9", "size_bytes": 4 });
-    server.on(
-        "GET",
-        &format!("/runs/{RUN}/artifacts"),
-        [Reply::json(&json!({ "items": [plan, growing] }))],
-    );
+    server.on("GET", &format!("/runs/{RUN}/artifacts"), [Reply::json(&json!({ "items": [plan, growing] }))]);
     server.on("GET", &format!("/runs/{RUN}/artifacts/log-9"), [Reply::bytes(b"made".to_vec())]);
 
     let listed = plumb.run(&["run", "artifacts", RUN]).await;

@@ -9,6 +9,7 @@ mod fake_launcher;
 mod fencing;
 mod invoked;
 mod leases;
+mod parallel_sweeps;
 mod routes;
 mod sqs;
 mod worker;

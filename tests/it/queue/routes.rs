@@ -116,6 +116,24 @@ async fn a_replay_is_a_new_task_linked_to_the_dead_letter_and_audited() {
 }
 
 #[tokio::test]
+async fn who_may_not_import_replays_no_import() {
+    let plane = TestPlane::start().await;
+    let blue = plane.unit("blue").await;
+    let (operator, admin) = (plane.member(blue, Role::Operator).await, plane.member(blue, Role::Admin).await);
+    for kind in [TaskKind::WorkspaceImport, TaskKind::RepositoryDiscover] {
+        let id = enqueue_one(plane.db(), kind, blue).await;
+        let task = plane.claim_one(TaskClass::Short).await;
+        plane.fail(task.lease, FailedAttempt::Permanent("no".into())).await.unwrap();
+        let path = format!("/api/v1/tasks/{id}/replay");
+        let (status, _, problem) = plane.call("POST", &path, &*operator, None).await;
+        assert_eq!((status, slug(&problem)), (StatusCode::FORBIDDEN, "forbidden"));
+        assert_eq!(plane.call("POST", &path, &*admin, None).await.0, StatusCode::ACCEPTED);
+        let again = plane.claim_one(TaskClass::Short).await;
+        plane.finish(again.lease).await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn only_dead_letters_that_outlive_their_subject_are_replayed() {
     let plane = TestPlane::start().await;
     let blue = plane.unit("blue").await;

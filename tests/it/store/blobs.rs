@@ -1,6 +1,6 @@
 //! The conformance suite of object stores: every bullet holds on every store.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use plumbline_core::digest::Sha256Digest;
@@ -143,11 +143,6 @@ async fn keys_that_are_no_plain_paths_are_refused() {
 #[tokio::test]
 async fn thirty_two_writers_of_one_key_leave_the_object_of_one() {
     for Store { name, blobs, .. } in &object_stores::all().await {
-        if *name == "s3s-fs" {
-            // It checks the condition, then writes. Our keys name one body each, so nobody races for one.
-            eprintln!("SKIP: s3s-fs: If-None-Match is not atomic");
-            continue;
-        }
         let writes = (0..32).map(|number: u8| {
             let blobs = blobs.clone();
             tokio::spawn(async move {
@@ -165,7 +160,25 @@ async fn thirty_two_writers_of_one_key_leave_the_object_of_one() {
         let kept = blobs.get("raced").await.unwrap();
         assert_eq!(kept.len(), 1000, "{name}");
         assert!(kept.iter().all(|byte| *byte == kept[0]), "{name}: two writes were mixed");
+        if *name == "s3s-fs" {
+            // It checks the condition, then writes. Our keys name one body each, so nobody races for one.
+            eprintln!("SKIP: s3s-fs: that one alone has won, since If-None-Match is not atomic there");
+            assert!(winners.contains(&kept[0]), "{name}");
+            continue;
+        }
         assert_eq!(winners, [kept[0]], "{name}");
+    }
+}
+
+#[tokio::test]
+async fn thirty_two_writers_of_the_same_bytes_all_succeed() {
+    for Store { name, blobs, .. } in &object_stores::all().await {
+        let bytes = Bytes::from(vec![b'x'; 100_000]);
+        let write = || blobs.put("agreed", bytes.clone(), "text/plain");
+        for written in futures::future::join_all((0..32).map(|_| write())).await {
+            assert!(written.is_ok(), "{name}: {written:?}");
+        }
+        assert!(blobs.get("agreed").await.unwrap() == bytes, "{name}");
     }
 }
 
@@ -222,10 +235,17 @@ async fn a_signed_download_gives_the_object_until_it_expires() {
         let request = blobs.presign_get("d/x", MINUTE).await.unwrap();
         assert!(request.headers.is_empty(), "{name}: a redirect can carry no headers");
         assert_eq!(send(&request, b"").await, (StatusCode::OK, Bytes::from_static(b"content")), "{name}");
-        if *name == "directory" {
-            let old = blobs.presign_get("d/x", Duration::ZERO).await.unwrap();
-            assert_eq!(send(&old, b"").await.0, StatusCode::FORBIDDEN, "{name}");
+        if *name == "moto" {
+            eprintln!("SKIP: moto: it does not check signatures");
+            continue;
         }
+        let brief = blobs.presign_get("d/x", Duration::from_secs(1)).await.unwrap();
+        let deadline = Instant::now() + MINUTE / 2;
+        while send(&brief, b"").await.0 != StatusCode::FORBIDDEN {
+            assert!(Instant::now() < deadline, "{name}: an expired URL is still good");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        assert_eq!(send(&request, b"").await.0, StatusCode::OK, "{name}: a longer one is");
     }
 }
 

@@ -3,6 +3,7 @@
 use plumbline_core::Deps;
 use plumbline_core::access::{Actor, Ctx, Role, Scope};
 use plumbline_core::audit;
+use plumbline_core::db::Query as _;
 use plumbline_core::sessions;
 use plumbline_runtime::Function;
 
@@ -130,4 +131,70 @@ async fn the_tests_of_every_function_pass_with_the_functions_own_roles_and_keys(
         (ROLES_VARIABLE, "1"),
     );
     assert!(passed.await > 120);
+}
+
+/// Every right that somebody else than the owner has: on tables, on columns, on functions.
+const RIGHTS: &str = "
+    WITH rights AS (
+        SELECT c.relname::text AS object, (aclexplode(c.relacl)).* FROM pg_class c
+        WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'S', 'v')
+        UNION ALL
+        SELECT c.relname || '.' || a.attname, (aclexplode(a.attacl)).* FROM pg_attribute a
+        JOIN pg_class c ON c.oid = a.attrelid WHERE c.relnamespace = 'public'::regnamespace
+        UNION ALL
+        -- Without a list of its own a function is everybody's.
+        SELECT p.proname || '()', (aclexplode(coalesce(p.proacl, acldefault('f', p.proowner)))).* FROM pg_proc p
+        WHERE p.pronamespace = 'public'::regnamespace
+        UNION ALL
+        SELECT 'schema public', (aclexplode(n.nspacl)).* FROM pg_namespace n WHERE n.nspname = 'public'
+    )
+    SELECT CASE WHEN grantee = 0 THEN 'everybody' ELSE grantee::regrole::text END || ' ' || object || ' ' ||
+           lower(string_agg(privilege_type || CASE WHEN is_grantable THEN '*' ELSE '' END, ','
+                            ORDER BY privilege_type)) AS line
+    FROM rights
+    WHERE grantee = 0 OR grantee::regrole::text LIKE 'plumbline\\_%'
+    GROUP BY grantee, object
+    ORDER BY 1";
+
+#[tokio::test]
+async fn the_functions_have_the_rights_in_the_list_and_no_others() {
+    let plane = granted().await;
+    let conn = plane.db().conn().await.expect("a connection");
+    let rows = conn.query(RIGHTS, &[]).await.expect("the rights");
+    let actual: String = rows.iter().map(|row| row.get::<_, String>("line") + "\n").collect();
+    let kept = include_str!("grants.txt");
+    let (new, gone) = (lines_without(&actual, kept), lines_without(kept, &actual));
+    assert!(
+        actual == kept,
+        "tests/it/store/grants.txt does not say what functions/migrate/src/grants.sql grants.\nnew: {new:#?}\ngone: {gone:#?}"
+    );
+}
+
+fn lines_without<'a>(text: &'a str, other: &str) -> Vec<&'a str> {
+    text.lines().filter(|line| !other.lines().any(|known| known == *line)).collect()
+}
+
+#[tokio::test]
+async fn every_role_gives_up_waiting_after_the_time_that_its_function_has() {
+    let plane = granted().await;
+    for (role, statement) in [
+        ("plumbline_api", "10s"),
+        ("plumbline_tfstate", "10s"),
+        ("plumbline_callback", "10s"),
+        ("plumbline_worker", "30s"),
+        ("plumbline_outbound", "30s"),
+        ("plumbline_reconciler", "55s"),
+        ("plumbline_migrate", "0"),
+    ] {
+        let conn = as_role(&plane, role).db.conn().await.expect("signed in");
+        for (setting, expected) in [
+            ("statement_timeout", statement),
+            ("lock_timeout", "3s"),
+            ("idle_in_transaction_session_timeout", "15s"),
+        ] {
+            let row = conn.query_one("SELECT current_setting($1)", &[&setting]).await.expect("asked");
+            assert_eq!(row.get::<_, &str>(0), expected, "{role}: {setting}");
+        }
+    }
+    assert_eq!(plumbline_migrate::ROLES.len(), 7, "the table has them all");
 }

@@ -4,6 +4,7 @@ mod audit;
 mod blobs;
 mod grants;
 mod idempotency;
+mod idle;
 pub mod object_stores;
 mod pooler;
 mod round_trips;

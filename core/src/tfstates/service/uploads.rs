@@ -106,12 +106,12 @@ pub async fn sweep_uploads(deps: &Deps) -> Result<usize, StateError> {
             if is_there(deps, upload).await? {
                 let author = Author { actor: Actor::System, run_id: upload.run_id };
                 commit(deps, &author, upload).await?;
+                settled += 1;
             } else if *is_over {
-                store::close_upload(&deps.db.conn().await?, upload, UploadStatus::Abandoned).await?;
-            } else {
-                continue;
+                let conn = deps.db.conn().await?;
+                let closed = store::close_upload(&conn, upload, UploadStatus::Abandoned).await?;
+                settled += usize::from(closed);
             }
-            settled += 1;
         }
     }
 }

@@ -125,14 +125,13 @@ pub(in crate::tfstates) async fn lock_upload(
 const CLOSE: &str =
     "UPDATE state_uploads SET status = $3 WHERE id = $2 AND business_unit_id = $1 AND status = 'pending'";
 
-/// Ends a pending upload.
+/// Ends a pending upload; `false` if it was not pending any more.
 pub(in crate::tfstates) async fn close_upload(
     query: &impl Query,
     upload: &UploadRow,
     status: UploadStatus,
-) -> Result<(), DbError> {
-    query.execute(CLOSE, &[&upload.business_unit_id, &upload.id, &status.as_str()]).await?;
-    Ok(())
+) -> Result<bool, DbError> {
+    Ok(query.execute(CLOSE, &[&upload.business_unit_id, &upload.id, &status.as_str()]).await? == 1)
 }
 
 const HAS_PENDING: &str =
