@@ -6,6 +6,7 @@ mod attempts;
 mod decisions;
 mod empty_plans;
 mod requests;
+mod touched;
 
 use std::time::Duration;
 

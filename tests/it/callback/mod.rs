@@ -44,7 +44,7 @@ const fn json_with(optional: &'static [&'static str], anything: &'static [&'stat
     Takes::Json { optional, anything }
 }
 
-const ROUTES: [Route; 18] = [
+const ROUTES: [Route; 19] = [
     route("POST", "/trade", json_with(&[], &[])),
     route("POST", "/heartbeat", Takes::Nothing),
     route(
@@ -62,6 +62,7 @@ const ROUTES: [Route; 18] = [
         json_with(&["lock_file_sha256", "base_lineage", "base_serial", "summary"], &[]),
     ),
     route("POST", "/apply/begin", json_with(&[], &[])),
+    route("POST", "/apply/touched", json_with(&[], &[])),
     route("POST", "/apply/complete", json_with(&["summary"], &["summary"])),
     route("POST", "/fail", json_with(&[], &[])),
     route("GET", "/state", Takes::State),
@@ -98,8 +99,8 @@ impl Route {
                                         "summary": plumbline_core::runs::PlanSummary::default() }),
             "/apply/begin" => json!({ "plan_sha256": digest }),
             "/apply/complete" => json!({ "summary": {} }),
-            "/fail" => json!({ "kind": "permanent", "error": "e", "is_state_whole": true,
-                               "touched": [{ "address": "a", "action": "create", "id": "i" }] }),
+            "/apply/touched" => json!({ "resources": [{ "address": "a", "action": "create", "id": "i" }] }),
+            "/fail" => json!({ "kind": "permanent", "error": "e", "is_state_whole": true }),
             "/state/uploads" => json!({ "lock_id": "l", "serial": 1, "lineage": "l", "size_bytes": 1,
                                         "md5": "ab".repeat(16), "sha256": digest, "terraform_version": "1.11.4" }),
             other => panic!("{other} takes no JSON"),

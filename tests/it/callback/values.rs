@@ -145,9 +145,7 @@ async fn what_an_attempt_says_of_its_end_is_cut_to_what_a_row_may_hold() {
     let world = World::new().await;
     let failed = world.trigger("plan").await;
     let executor = FakeExecutor::start(&world.plane).await;
-    let touched = json!({ "address": "a".repeat(100), "action": "create", "id": null });
-    let report =
-        json!({ "kind": "permanent", "error": "x".repeat(300_000), "touched": vec![touched; 2_000] });
+    let report = json!({ "kind": "permanent", "error": "x".repeat(300_000) });
     assert_eq!(executor.call(http::Method::POST, "fail", report).await.0, StatusCode::NO_CONTENT);
     assert_eq!(world.run(&failed).await["error"].as_str().unwrap().len(), 2_000);
 

@@ -148,13 +148,15 @@ const RIGHTS: &str = "
         UNION ALL
         SELECT 'schema public', (aclexplode(n.nspacl)).* FROM pg_namespace n WHERE n.nspname = 'public'
     )
-    SELECT CASE WHEN grantee = 0 THEN 'everybody' ELSE grantee::regrole::text END || ' ' || object || ' ' ||
-           lower(string_agg(privilege_type || CASE WHEN is_grantable THEN '*' ELSE '' END, ','
-                            ORDER BY privilege_type)) AS line
-    FROM rights
-    WHERE grantee = 0 OR grantee::regrole::text LIKE 'plumbline\\_%'
-    GROUP BY grantee, object
-    ORDER BY 1";
+    SELECT line FROM (
+        SELECT CASE WHEN grantee = 0 THEN 'everybody' ELSE grantee::regrole::text END || ' ' || object || ' ' ||
+               lower(string_agg(privilege_type || CASE WHEN is_grantable THEN '*' ELSE '' END, ','
+                                ORDER BY privilege_type)) AS line
+        FROM rights
+        WHERE grantee = 0 OR grantee::regrole::text LIKE 'plumbline\\_%'
+        GROUP BY grantee, object
+    ) AS lines
+    ORDER BY line COLLATE \"C\"";
 
 #[tokio::test]
 async fn the_functions_have_the_rights_in_the_list_and_no_others() {
