@@ -12,7 +12,7 @@ use plumbline_core::protocol::IdentityProof;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
 use reqwest::{Response, StatusCode, Url};
 
-use crate::request::{self, ALGORITHM, BODY, DATE_HEADER, SIGNED_HEADERS, TICKET_HEADER, TOKEN_HEADER};
+use crate::request::{self, ALGORITHM, BODY, SIGNED_HEADERS};
 
 /// The whole call; the executor tries again.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -77,9 +77,9 @@ impl CallerIdentity for StsCallers {
             .header(HOST, &self.host)
             .header(CONTENT_TYPE, request::CONTENT_TYPE)
             .header(AUTHORIZATION, header(&proof.authorization)?)
-            .header(DATE_HEADER, header(&proof.date)?)
-            .header(TOKEN_HEADER, header(&proof.security_token)?)
-            .header(TICKET_HEADER, ticket.to_string())
+            .header("x-amz-date", header(&proof.date)?)
+            .header("x-amz-security-token", header(&proof.security_token)?)
+            .header("x-plumbline-ticket", ticket.to_string())
             .body(BODY);
         let answer = request.send().await.map_err(away)?;
         let status = answer.status();

@@ -3,11 +3,8 @@
 /// What is asked.
 pub(crate) const BODY: &str = "Action=GetCallerIdentity&Version=2011-06-15";
 pub(crate) const CONTENT_TYPE: &str = "application/x-www-form-urlencoded; charset=utf-8";
-pub(crate) const DATE_HEADER: &str = "x-amz-date";
-pub(crate) const TOKEN_HEADER: &str = "x-amz-security-token";
-/// Binds a signature to one ticket: whoever got hold of a signature for another server cannot use it here.
-pub(crate) const TICKET_HEADER: &str = "x-plumbline-ticket";
-/// All headers, in the order of the signature. A proof over fewer is refused: AWS would not look at the others.
+/// All headers, in the order of the signature. The last one has the ticket's digest: whoever got hold of a signature for
+/// another server cannot use it here. A proof over fewer headers is refused, for AWS would not look at the others.
 pub(crate) const SIGNED_HEADERS: &str =
     "content-type;host;x-amz-date;x-amz-security-token;x-plumbline-ticket";
 /// The beginning of the header `Authorization`, and of what is signed.
