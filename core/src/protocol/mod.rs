@@ -17,7 +17,7 @@ pub use identity::IdentityProof;
 pub use presigned::Presigned;
 pub use reports::{
     ApplyBegun, ApplyDone, ArtifactKind, AttemptFailed, CancelMode, FailureKind, HeartbeatAnswer, LogAnswer,
-    PlanDone, StateUploadAnswer, StateUploadBegin, StateUploadCommit, StepReport, StepStatus,
+    PlanDone, StateUploadAnswer, StateUploadBegin, StateUploadCommit, StepReport, StepStatus, TouchedReport,
     TouchedResource, UploadAnswer, UploadBegin,
 };
 

@@ -4,6 +4,7 @@ mod approvals;
 mod attempts;
 mod identity;
 mod requests;
+mod touched;
 
 use std::time::Duration;
 
