@@ -199,6 +199,7 @@ async fn assemble(
         local_repos_root: options.repositories.as_ref().map(|root| root.display().to_string().into()),
         // Here loopback is where everything lives.
         allow_private_addresses: true,
+        task_identity: None,
     };
     let new_password = ensure_admin(&deps, &secrets.admin_password).await?;
     let launcher = functions::launcher(options, &home.private_directory("executors")?)?;

@@ -47,6 +47,7 @@ pub enum Action {
     StateForceUnlock,
     StateAcceptLineage,
     ExecutorTicketReused,
+    ExecutorIdentityRefused,
     ExecutorLost,
     TaskReplay,
 }
@@ -91,6 +92,7 @@ impl Action {
             Self::StateForceUnlock => "state.force_unlock",
             Self::StateAcceptLineage => "state.accept_lineage",
             Self::ExecutorTicketReused => "executor.ticket_reused",
+            Self::ExecutorIdentityRefused => "executor.identity_refused",
             Self::ExecutorLost => "executor.lost",
             Self::TaskReplay => "task.replay",
         }

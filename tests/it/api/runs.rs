@@ -2,6 +2,7 @@
 
 mod approvals;
 mod attempts;
+mod identity;
 mod requests;
 mod touched;
 

@@ -20,6 +20,8 @@ use serde_json::{Value, json};
 pub(crate) struct Told {
     /// Who traded first.
     pub(crate) nonce: Option<String>,
+    /// What came with the ticket.
+    pub(crate) identity: Option<IdentityProof>,
     /// Reports in order.
     pub(crate) steps: Vec<(i16, StepReport)>,
     /// Logs by position.
@@ -154,6 +156,7 @@ async fn trade(State(fake): State<FakeCallback>, Json(request): Json<TradeReques
     if told.nonce.get_or_insert_with(|| request.nonce.clone()) != &request.nonce {
         return problem(StatusCode::CONFLICT, "ticket-used");
     }
+    told.identity = request.identity;
     Json(fake.bundle.lock().unwrap().clone()).into_response()
 }
 

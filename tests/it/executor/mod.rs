@@ -8,6 +8,7 @@ pub(crate) mod fake_callback;
 mod fake_tool;
 mod floods;
 mod hostile;
+mod identity;
 mod launcher;
 mod plan;
 mod stopping;

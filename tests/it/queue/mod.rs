@@ -11,4 +11,5 @@ mod invoked;
 mod leases;
 mod routes;
 mod sqs;
+mod sts;
 mod worker;
