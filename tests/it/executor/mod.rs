@@ -4,9 +4,11 @@
 
 mod apply;
 mod clone;
+pub(crate) mod confinement;
 pub(crate) mod fake_callback;
-mod fake_tool;
+pub(crate) mod fake_tool;
 mod floods;
+mod foreign_code;
 mod hostile;
 mod launcher;
 mod plan;
