@@ -13,5 +13,5 @@ mod hostile;
 mod launcher;
 mod plan;
 mod stopping;
-mod tools;
+pub(crate) mod tools;
 pub(crate) mod world;

@@ -73,7 +73,8 @@ async fn a_version_that_is_nowhere_is_a_clear_error() {
     assert!(error.contains("terraform 1.97.3 is not installed here and no mirror is configured"), "{error}");
 }
 
-async fn mirror(files: BTreeMap<String, Vec<u8>>) -> String {
+/// Serves these files, by path.
+pub(crate) async fn mirror(files: BTreeMap<String, Vec<u8>>) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let serve = |State(files): State<BTreeMap<String, Vec<u8>>>, Path(path): Path<String>| async move {
@@ -84,7 +85,8 @@ async fn mirror(files: BTreeMap<String, Vec<u8>>) -> String {
     url
 }
 
-fn release(tool: &str, version: &str, has_right_sum: bool) -> BTreeMap<String, Vec<u8>> {
+/// A release with a scripted program.
+pub(crate) fn release(tool: &str, version: &str, has_right_sum: bool) -> BTreeMap<String, Vec<u8>> {
     let mut files = release_of(tool, version, &fake_tool::script(version, PLAN));
     if !has_right_sum {
         let sums = files.values_mut().next().expect("the sums come first");
