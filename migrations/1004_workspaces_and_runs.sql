@@ -135,6 +135,21 @@ CREATE TABLE run_steps (
 );
 CREATE INDEX run_steps_to_compact ON run_steps (run_id) WHERE log_bytes > 0 AND log_blob_id IS NULL;
 
+-- What an apply reported to be creating, changing or destroying, while it did: all that is left of an apply which never
+-- reported its end.
+CREATE TABLE touched_resources (
+    business_unit_id uuid NOT NULL,
+    run_id           uuid NOT NULL,
+    address          text NOT NULL,
+    -- Terraform's word: create, update, delete…
+    action           text NOT NULL,
+    -- NULL until the provider has given one.
+    resource_id      text,
+    reported_at      timestamptz NOT NULL DEFAULT plumbline_now(),
+    PRIMARY KEY (run_id, address),
+    FOREIGN KEY (business_unit_id, run_id) REFERENCES runs (business_unit_id, id) ON DELETE CASCADE
+);
+
 -- The growing log of a step; moved to the object store when the run has ended.
 CREATE TABLE log_chunks (
     business_unit_id uuid NOT NULL,

@@ -533,6 +533,17 @@ CREATE TABLE tickets (
     CONSTRAINT tickets_ticket_hash_check CHECK ((length(ticket_hash) = 32))
 );
 
+CREATE TABLE touched_resources (
+    business_unit_id uuid NOT NULL,
+    run_id uuid NOT NULL,
+    address text NOT NULL,
+    action text NOT NULL,
+    resource_id text,
+    reported_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT touched_resources_business_unit_id_run_id_fkey FOREIGN KEY (business_unit_id, run_id) REFERENCES runs(business_unit_id, id) ON DELETE CASCADE,
+    CONSTRAINT touched_resources_pkey PRIMARY KEY (run_id, address)
+);
+
 CREATE TABLE users (
     id uuid NOT NULL,
     email text NOT NULL,

@@ -12,6 +12,7 @@ use crate::session::Session;
 use crate::state_delivery::Delivery;
 use crate::state_proxy::{Backing, StateProxy};
 use crate::terraform::{self, LOCK_FILE, Terraform};
+use crate::touched::Touched;
 use crate::uploads::{download, upload};
 
 const PLAN_NAME: &str = "tfplan";
@@ -115,7 +116,8 @@ async fn apply(
     let begun = ApplyBegun { plan_sha256: reference.sha256 };
     session.callback.tell(Method::POST, "apply/begin", &begun).await?;
     let plan = session.layout.given.join(PLAN_NAME).to_string_lossy().into_owned();
-    let mut reader = ApplyLog::default();
+    let told = Touched::start(session.callback.clone());
+    let mut reader = ApplyLog::telling(told.news());
     let mut show = |bytes: &[u8]| log.write(bytes);
     let ended = {
         let mut read = |bytes: &[u8]| reader.push(bytes, &mut show);
@@ -129,9 +131,11 @@ async fn apply(
             .await
     };
     reader.finish(&mut show);
-    left.touched = reader.touched();
+    let (touched, summary) = reader.into_facts();
+    left.touched = touched;
     // Also when the child was lost: what it has written must arrive.
     let delivered = proxy.close().await;
+    told.finish().await;
     let ended = ended?;
     let is_success = ended.code == Some(0);
     // 1 is an orderly failure, also after an interrupt. A crash or a kill ends it with something else.
@@ -144,7 +148,7 @@ async fn apply(
         return Err(StepError::Permanent(format!("terraform apply {}", ended.describe())));
     }
     delivered.map_err(StepError::Permanent)?;
-    Ok(reader.summary())
+    Ok(summary)
 }
 
 /// What a failed apply touched, for the people who look at the step.

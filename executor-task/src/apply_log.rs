@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use plumbline_core::protocol::TouchedResource;
 use serde_json::Value;
+use tokio::sync::mpsc::UnboundedSender;
 
 /// A longer line is shown as it comes.
 const LINE_BYTES_MAX: usize = 1 << 20;
 /// Resources remembered.
 const TOUCHED_MAX: usize = 10_000;
-/// Bytes of them that are reported: a report must stay below the largest request.
-const TOUCHED_BYTES_MAX: usize = 512 << 10;
+/// A longer address or id is not remembered.
+const TEXT_CHARS_MAX: usize = 2_000;
 
 /// Reads the output of one apply.
 #[derive(Default)]
@@ -18,10 +19,16 @@ pub(crate) struct ApplyLog {
     line: Vec<u8>,
     is_too_long: bool,
     touched: BTreeMap<String, TouchedResource>,
+    news: Option<UnboundedSender<TouchedResource>>,
     summary: Option<Value>,
 }
 
 impl ApplyLog {
+    /// One that tells at once what it reads about resources.
+    pub(crate) fn telling(news: UnboundedSender<TouchedResource>) -> Self {
+        Self { news: Some(news), ..Self::default() }
+    }
+
     /// Takes a piece of output and gives what to show.
     pub(crate) fn push(&mut self, bytes: &[u8], show: &mut dyn FnMut(&[u8])) {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -49,21 +56,9 @@ impl ApplyLog {
         }
     }
 
-    /// Resources that were, or may have been, changed, by address.
-    pub(crate) fn touched(&self) -> Vec<TouchedResource> {
-        let mut room = TOUCHED_BYTES_MAX;
-        let fits = |one: &&TouchedResource| {
-            let id = one.id.as_ref().map_or(0, String::len);
-            // With room for names, quotes and escapes.
-            room = room.saturating_sub(2 * (one.address.len() + one.action.len() + id) + 64);
-            room > 0
-        };
-        self.touched.values().take_while(fits).cloned().collect()
-    }
-
-    /// Terraform's own counts.
-    pub(crate) fn summary(&self) -> Option<Value> {
-        self.summary.clone()
+    /// Resources that were, or may have been, changed, by address; and Terraform's own counts.
+    pub(crate) fn into_facts(self) -> (Vec<TouchedResource>, Option<Value>) {
+        (self.touched.into_values().collect(), self.summary)
     }
 
     fn take_line(&mut self, line: &[u8], show: &mut dyn FnMut(&[u8])) {
@@ -86,13 +81,18 @@ impl ApplyLog {
                 else {
                     return;
                 };
-                if matches!(action, "read" | "noop") || self.touched.len() >= TOUCHED_MAX {
+                let is_kept = |text: &str| text.chars().count() <= TEXT_CHARS_MAX && !text.contains('\0');
+                if matches!(action, "read" | "noop") || self.touched.len() >= TOUCHED_MAX || !is_kept(address)
+                {
                     return;
                 }
-                let is_complete = kind == "apply_complete";
-                let id =
-                    text("/hook/id_value").filter(|_| is_complete || action != "create").map(str::to_owned);
+                let is_known = kind == "apply_complete" || action != "create";
+                let id = text("/hook/id_value").filter(|id| is_known && is_kept(id)).map(str::to_owned);
                 let touched = TouchedResource { address: address.to_owned(), action: action.to_owned(), id };
+                if let Some(news) = &self.news {
+                    // A closed channel means that nobody can be told.
+                    news.send(touched.clone()).ok();
+                }
                 self.touched.insert(address.to_owned(), touched);
             }
             _ => {}
@@ -173,7 +173,8 @@ mod tests {
             "panic: not json\n",
             r#"{"@message":"x","type":"diagnostic","diagnostic":{"severity":"error","summary":"No","detail":"Why"}}"#,
         ));
-        let ids: Vec<_> = log.touched().into_iter().map(|touched| (touched.address, touched.id)).collect();
+        let (touched, _) = log.into_facts();
+        let ids: Vec<_> = touched.into_iter().map(|touched| (touched.address, touched.id)).collect();
         assert_eq!(ids, [("a".into(), Some("i-1".into())), ("b".into(), None)]);
         assert!(
             shown.contains("a: Done\n")

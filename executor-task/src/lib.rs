@@ -32,6 +32,7 @@ mod state_proxy;
 mod supervisor;
 mod terraform;
 mod tools;
+mod touched;
 mod uploads;
 
 use std::process::ExitCode;

@@ -87,8 +87,7 @@ async fn finish(callback: &Callback, result: Result<(), StepError>, left: apply:
     tracing::warn!(%error, "attempt failed");
     let Some(kind) = error.kind() else { return Outcome::Fenced };
     let text = error.to_string().chars().take(ERROR_CHARS_MAX).collect();
-    let apply::Left { touched, is_state_whole } = left;
-    let failed = AttemptFailed { kind, error: text, touched, is_state_whole };
+    let failed = AttemptFailed { kind, error: text, is_state_whole: left.is_state_whole };
     match callback.tell(Method::POST, "fail", &failed).await {
         Ok(()) => Outcome::Reported,
         Err(StepError::Fenced(_)) => Outcome::Fenced,

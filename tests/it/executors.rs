@@ -208,12 +208,7 @@ impl<'p> FakeExecutor<'p> {
 
     /// Reports a failure.
     pub async fn fail(&self, kind: &str, error: &str) -> (StatusCode, Value) {
-        self.call(
-            Method::POST,
-            "fail",
-            json!({"kind": kind, "error": error, "touched": [], "is_state_whole": true}),
-        )
-        .await
+        self.call(Method::POST, "fail", json!({"kind": kind, "error": error, "is_state_whole": true})).await
     }
 }
 

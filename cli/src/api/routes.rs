@@ -131,6 +131,7 @@ routes! {
     READ_LOG: 1 = Get "/api/v1/runs/{id}/logs";
     GET_PLAN: 1 = Get "/api/v1/runs/{id}/plan";
     LIST_ARTIFACTS: 1 = Get "/api/v1/runs/{id}/artifacts";
+    LIST_UNRECORDED: 1 = Get "/api/v1/runs/{id}/unrecorded-resources";
     DOWNLOAD_ARTIFACT: 2 = Get "/api/v1/runs/{id}/artifacts/{kind}";
     APPROVE_RUN: 1 = Post "/api/v1/approvals/{run_id}/approve";
     REJECT_RUN: 1 = Post "/api/v1/approvals/{run_id}/reject";

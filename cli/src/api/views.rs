@@ -196,6 +196,23 @@ pub struct Artifact {
     pub created_at: Option<DateTime<Utc>>,
 }
 
+/// What an apply made and the state does not have.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Unrecorded {
+    pub items: Vec<UnrecordedResource>,
+    #[serde(default)]
+    pub truncated: bool,
+    pub is_state_readable: bool,
+}
+
+/// One of them.
+#[derive(Clone, Debug, Deserialize)]
+pub struct UnrecordedResource {
+    pub address: String,
+    pub resource_id: Option<String>,
+    pub import_command: Option<String>,
+}
+
 /// An accepted write of a state.
 #[derive(Clone, Debug, Deserialize)]
 pub struct StateVersion {

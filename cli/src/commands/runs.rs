@@ -73,6 +73,15 @@ pub enum RunCommand {
     },
     /// Print a run's logs.
     Logs(logs::LogsArgs),
+    /// List what a run's apply made and the state does not have, with the commands that import it.
+    #[command(
+        after_help = "For the time after a lost apply: what is listed exists, or may exist, and the next apply would make
+it a second time. Import it, then `plumb workspace unblock`."
+    )]
+    Unrecorded {
+        /// The run's id.
+        run: Uuid,
+    },
     /// List what a run left behind.
     Artifacts {
         /// The run's id.
@@ -131,6 +140,10 @@ pub async fn run(app: &App, command: RunCommand) -> anyhow::Result<Outcome> {
             app.show(&steps, |screen, page: Page<Step>| view::steps(screen, page.items))
         }
         RunCommand::Logs(args) => logs::logs(app, &args).await,
+        RunCommand::Unrecorded { run } => {
+            let unrecorded = app.client.call(routes::LIST_UNRECORDED, [&run.to_string()]).send().await?;
+            app.show(&unrecorded, view::unrecorded)
+        }
         RunCommand::Artifacts { run } => {
             let artifacts = app.client.call(routes::LIST_ARTIFACTS, [&run.to_string()]).send().await?;
             app.show(&artifacts, |screen, page: Page<Artifact>| view::artifacts(screen, page.items))

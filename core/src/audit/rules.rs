@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SecondsFormat, Utc};
 use serde::Deserialize;
 use serde_json::Value;
 use uuid::Uuid;
@@ -11,8 +11,8 @@ use uuid::Uuid;
 use super::model::{ChainId, Entry};
 use crate::digest::Sha256Digest;
 
-/// The layout of [`canonical_bytes`]; a later layout gets another number.
-const FORMAT: u64 = 1;
+/// The layout of an entry's bytes; a later layout gets another number.
+const FORMAT: &str = ",\"format\":1";
 
 /// What stands for a NUL character, which Postgres cannot store.
 const NUL_SHOWN: &str = "\u{fffd}";
@@ -77,38 +77,99 @@ impl Draft {
     /// The bytes of one entry: JSON without spaces, keys sorted at every depth, times in UTC with microseconds. Every
     /// field is always there, so no two entries share their bytes.
     pub fn of(entry: &Entry) -> Self {
-        let chain = ChainId::of(entry.business_unit_id);
-        let id = |id: Option<Uuid>| id.map_or(Value::Null, |id| id.to_string().into());
-        let before = fields([
-            ("action", entry.action.as_str().into()),
-            ("business_unit_id", id(entry.business_unit_id.map(Uuid::from))),
-            ("chain_id", chain.to_string().into()),
-        ]);
-        let middle = fields([
-            ("details", without_nul(&entry.details)),
-            ("format", FORMAT.into()),
-            ("resource_id", entry.resource_id.replace('\0', NUL_SHOWN).into()),
-            ("resource_type", entry.resource_type.into()),
-            ("run_id", id(entry.run_id.map(Uuid::from))),
-        ]);
-        let after = fields([
-            ("user_id", id(entry.actor.user_id().map(Uuid::from))),
-            ("workspace_id", id(entry.workspace_id.map(Uuid::from))),
-        ]);
-        Self {
-            chain: chain.0,
-            before: ["{", &before, ",\"created_at\":\""].concat(),
-            middle: ["\",", &middle, ",\"sequence\":"].concat(),
-            after: [",", &after, "}"].concat(),
-        }
+        Self::of_content(&Content {
+            chain: ChainId::of(entry.business_unit_id),
+            business_unit_id: entry.business_unit_id.map(Uuid::from),
+            user_id: entry.actor.user_id().map(Uuid::from),
+            action: entry.action.as_str(),
+            resource_type: entry.resource_type,
+            resource_id: &entry.resource_id.replace('\0', NUL_SHOWN),
+            workspace_id: entry.workspace_id.map(Uuid::from),
+            run_id: entry.run_id.map(Uuid::from),
+            details: &without_nul(&entry.details),
+        })
+    }
+
+    fn of_content(content: &Content<'_>) -> Self {
+        let mut before = String::from("{");
+        write_text(&mut before, "action", content.action);
+        write_id(&mut before, ",business_unit_id", content.business_unit_id);
+        write_id(&mut before, ",chain_id", Some(content.chain.0));
+        before.push_str(",\"created_at\":\"");
+        let mut middle = String::from("\",\"details\":");
+        write_canonical(content.details, &mut middle);
+        middle.push_str(FORMAT);
+        write_text(&mut middle, ",resource_id", content.resource_id);
+        write_text(&mut middle, ",resource_type", content.resource_type);
+        write_id(&mut middle, ",run_id", content.run_id);
+        middle.push_str(",\"sequence\":");
+        let mut after = String::new();
+        write_id(&mut after, ",user_id", content.user_id);
+        write_id(&mut after, ",workspace_id", content.workspace_id);
+        after.push('}');
+        Self { chain: content.chain.0, before, middle, after }
     }
 }
 
-/// Fields as they stand inside a canonical object.
-fn fields<const N: usize>(fields: [(&str, Value); N]) -> String {
-    let object = fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    let text = canonical_json(&Value::Object(object));
-    text[1..text.len() - 1].to_owned()
+/// What an entry says, wherever it is read from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Content<'a> {
+    pub chain: ChainId,
+    pub business_unit_id: Option<Uuid>,
+    pub user_id: Option<Uuid>,
+    pub action: &'a str,
+    pub resource_type: &'a str,
+    pub resource_id: &'a str,
+    pub workspace_id: Option<Uuid>,
+    pub run_id: Option<Uuid>,
+    pub details: &'a Value,
+}
+
+impl Content<'_> {
+    /// The bytes of the entry at this place and time.
+    pub(super) fn canonical(&self, sequence: i64, created_at: DateTime<Utc>) -> Vec<u8> {
+        let draft = Draft::of_content(self);
+        let time = created_at.to_rfc3339_opts(SecondsFormat::Micros, true);
+        let parts = [&draft.before, &time, &draft.middle, &sequence.to_string(), &draft.after];
+        parts.map(String::as_str).concat().into_bytes()
+    }
+}
+
+/// A field's name, after a comma if it begins with one.
+fn write_name(out: &mut String, name: &str) {
+    let plain = name.strip_prefix(',');
+    out.push_str(if plain.is_some() { ",\"" } else { "\"" });
+    out.push_str(plain.unwrap_or(name));
+    out.push_str("\":");
+}
+
+fn write_text(out: &mut String, name: &str, text: &str) {
+    write_name(out, name);
+    write_string(text, out);
+}
+
+fn write_id(out: &mut String, name: &str, id: Option<Uuid>) {
+    write_name(out, name);
+    match id {
+        Some(id) => {
+            let mut digits = Uuid::encode_buffer();
+            out.push('"');
+            out.push_str(id.hyphenated().encode_lower(&mut digits));
+            out.push('"');
+        }
+        None => out.push_str("null"),
+    }
+}
+
+fn write_string(text: &str, out: &mut String) {
+    let is_plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\';
+    if text.bytes().all(is_plain) {
+        out.push('"');
+        out.push_str(text);
+        out.push('"');
+    } else {
+        out.push_str(&Value::from(text).to_string());
+    }
 }
 
 /// The hash of an entry that follows `previous`.
@@ -134,7 +195,7 @@ fn write_canonical(value: &Value, out: &mut String) {
                 if n > 0 {
                     out.push(',');
                 }
-                out.push_str(&Value::from(name.as_str()).to_string());
+                write_string(name, out);
                 out.push(':');
                 write_canonical(value, out);
             }
@@ -150,6 +211,7 @@ fn write_canonical(value: &Value, out: &mut String) {
             }
             out.push(']');
         }
+        Value::String(text) => write_string(text, out),
         scalar => out.push_str(&scalar.to_string()),
     }
 }
@@ -206,8 +268,8 @@ impl ChainWalk {
         (self.sequence, self.hash)
     }
 
-    /// Checks the next entry and moves past it. Returns the entry's fields for comparison with its columns.
-    pub fn step<'a>(&mut self, link: &Link<'a>) -> Result<Fields<'a>, Fault> {
+    /// Checks that the next entry follows, and moves past it.
+    pub fn step(&mut self, link: &Link<'_>) -> Result<(), Fault> {
         let (expected, previous) = (self.sequence + 1, self.hash);
         // Moves on even after a fault, so that one changed entry is reported once and not for all that follow.
         (self.sequence, self.hash) = (link.sequence, link.hash);
@@ -217,9 +279,11 @@ impl ChainWalk {
         if link.previous_hash != previous {
             return Err(Fault::Link);
         }
-        if link_hash(previous, link.canonical) != link.hash {
-            return Err(Fault::Content);
-        }
+        if link_hash(previous, link.canonical) == link.hash { Ok(()) } else { Err(Fault::Content) }
+    }
+
+    /// What an entry of this chain says, if it says that it stands here.
+    pub fn read<'a>(&self, link: &Link<'a>) -> Result<Fields<'a>, Fault> {
         let fields: Fields<'a> = serde_json::from_slice(link.canonical).map_err(|_| Fault::Content)?;
         let here = fields.chain_id == self.chain.0 && fields.sequence == link.sequence;
         if here { Ok(fields) } else { Err(Fault::Place) }

@@ -52,7 +52,7 @@ fn faults(links: &[(i64, Sha256Digest, Sha256Digest, Vec<u8>)]) -> Vec<(i64, Fau
         .iter()
         .filter_map(|(sequence, previous_hash, hash, canonical)| {
             let link = Link { sequence: *sequence, previous_hash: *previous_hash, hash: *hash, canonical };
-            walk.step(&link).err().map(|fault| (*sequence, fault))
+            walk.step(&link).and_then(|()| walk.read(&link)).err().map(|fault| (*sequence, fault))
         })
         .collect()
 }

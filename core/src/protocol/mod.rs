@@ -15,7 +15,7 @@ pub use bundle::{
 pub use presigned::Presigned;
 pub use reports::{
     ApplyBegun, ApplyDone, ArtifactKind, AttemptFailed, CancelMode, FailureKind, HeartbeatAnswer, LogAnswer,
-    PlanDone, StateUploadAnswer, StateUploadBegin, StateUploadCommit, StepReport, StepStatus,
+    PlanDone, StateUploadAnswer, StateUploadBegin, StateUploadCommit, StepReport, StepStatus, TouchedReport,
     TouchedResource, UploadAnswer, UploadBegin,
 };
 

@@ -205,16 +205,20 @@ pub struct AttemptFailed {
     pub kind: FailureKind,
     /// One sentence for a tired person, at most 2,000 characters.
     pub error: String,
-    /// Resources that `terraform apply -json` reported as created or changed in this attempt, with their ids.
-    #[serde(default)]
-    pub touched: Vec<TouchedResource>,
     /// Whether the state tells everything that a begun apply did: terraform ended by itself, and all that it wrote is
     /// stored. Anything else means that nobody knows what exists.
     #[serde(default)]
     pub is_state_whole: bool,
 }
 
-/// A resource that an apply touched.
+/// `POST apply/touched`: what a begun apply does to its resources, told while it does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TouchedReport {
+    /// At most 500; of two with one address the later counts.
+    pub resources: Vec<TouchedResource>,
+}
+
+/// A resource that an apply touched, as `terraform apply -json` reports it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct TouchedResource {
     /// Terraform address.

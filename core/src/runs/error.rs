@@ -7,6 +7,7 @@ use crate::digest::Sha256Digest;
 use crate::ports::BlobError;
 use crate::secrets::SealError;
 use crate::tasks::TaskError;
+use crate::tfstates::StateError;
 
 /// Why something with a run did not work.
 #[derive(Debug, thiserror::Error)]
@@ -90,6 +91,9 @@ pub enum RunError {
     /// The object store.
     #[error(transparent)]
     Blob(#[from] BlobError),
+    /// The workspace's state.
+    #[error(transparent)]
+    State(#[from] StateError),
     /// A sealed value.
     #[error(transparent)]
     Seal(#[from] SealError),

@@ -38,6 +38,8 @@ pub mod tasks;
 #[cfg(test)]
 mod tests;
 #[cfg(feature = "store")]
+pub mod touched;
+#[cfg(feature = "store")]
 mod waiting;
 
 #[cfg(feature = "store")]

@@ -18,6 +18,14 @@ pub struct StateDiff {
     pub outputs_changed: Vec<String>,
 }
 
+/// The addresses of a state's resources.
+pub type Addresses = std::collections::BTreeSet<String>;
+
+/// The addresses in a state. `None` if it cannot be read: not a state, or encrypted by the client.
+pub(super) fn addresses(body: &[u8]) -> Option<Addresses> {
+    Some(Contents::read(body)?.resources.into_keys().collect())
+}
+
 /// Compares two states. `None` if one cannot be read: not a state, or encrypted by the client.
 pub fn diff(older: &[u8], newer: &[u8]) -> Option<StateDiff> {
     let (older, newer) = (Contents::read(older)?, Contents::read(newer)?);

@@ -20,7 +20,7 @@ pub mod service;
 mod store;
 
 pub use body::{BadState, StateFacts, parse_state, with_serial};
-pub use diff::{StateDiff, diff};
+pub use diff::{Addresses, StateDiff, diff};
 #[cfg(feature = "store")]
 pub use error::StateError;
 pub use model::{

@@ -175,6 +175,7 @@ impl From<plumbline_core::runs::RunError> for Problem {
             RunError::LeaseLost => conflict("lease-lost", "The lease was lost", sentence),
             RunError::Access(error) => error.into(),
             RunError::Blob(error) => error.into(),
+            RunError::State(error) => error.into(),
             RunError::Db(error) => error.into(),
             RunError::Seal(error) => Self::internal(&error),
         }

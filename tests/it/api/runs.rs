@@ -3,6 +3,7 @@
 mod approvals;
 mod attempts;
 mod requests;
+mod touched;
 
 use std::time::Duration;
 

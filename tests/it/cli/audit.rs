@@ -75,6 +75,29 @@ async fn a_dead_task_shows_its_error() {
 }
 
 #[tokio::test]
+async fn what_a_lost_apply_left_is_listed_with_commands_to_copy() {
+    let server = FakeServer::start().await;
+    let plumb = Plumb::signed_in(&server).await;
+    let made = json!({ "address": "x_y.a", "resource_id": "i-1", "import_command": "terraform import 'x_y.a' 'i-1'" });
+    let unknown = json!({ "address": "x_y.b", "resource_id": null, "import_command": null });
+    let found = json!({ "items": [made, unknown], "truncated": false, "is_state_readable": true });
+    let nothing = json!({ "items": [], "truncated": false, "is_state_readable": true });
+    server.on(
+        "GET",
+        &format!("/runs/{ID}/unrecorded-resources"),
+        [Reply::json(&found), Reply::json(&nothing)],
+    );
+
+    let ran = plumb.run(&["run", "unrecorded", ID]).await;
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stdout.ends_with("To record those that exist:\nterraform import 'x_y.a' 'i-1'\n"), "{ran:?}");
+    assert!(ran.stdout.contains("x_y.b") && ran.stdout.contains("look for it"), "{ran:?}");
+
+    let ran = plumb.run(&["run", "unrecorded", ID]).await;
+    assert!(ran.stderr.contains("The state has everything"), "{ran:?}");
+}
+
+#[tokio::test]
 async fn completions_need_no_server() {
     let plumb = Plumb::new("http://127.0.0.1:9");
     for shell in ["bash", "zsh", "fish"] {

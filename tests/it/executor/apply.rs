@@ -80,8 +80,13 @@ resource "terraform_data" "bad" {
     let failed = told.failed.as_ref().expect("a report");
     assert_eq!(failed.kind, FailureKind::Permanent);
     let touched: Vec<(&str, bool)> =
-        failed.touched.iter().map(|touched| (touched.address.as_str(), touched.id.is_some())).collect();
-    assert_eq!(touched, [("terraform_data.bad", false), ("terraform_data.good", true)]);
+        told.touched.iter().map(|touched| (touched.address.as_str(), touched.id.is_some())).collect();
+    let (good, bad) = ("terraform_data.good", "terraform_data.bad");
+    assert_eq!(
+        touched,
+        [(good, false), (good, true), (bad, false), (bad, false)],
+        "begun, done, begun, failed"
+    );
     assert!(!told.states.is_empty() && told.lock.is_none());
 }
 

@@ -28,6 +28,8 @@ pub(crate) struct Told {
     pub(crate) artifacts: BTreeMap<String, Bytes>,
     pub(crate) plan_done: Option<PlanDone>,
     pub(crate) apply_begun: bool,
+    /// What it told of resources, in order.
+    pub(crate) touched: Vec<TouchedResource>,
     pub(crate) apply_done: bool,
     pub(crate) failed: Option<AttemptFailed>,
     /// Accepted states in order.
@@ -80,6 +82,7 @@ impl FakeCallback {
             .route("/artifacts/{kind}/commit", post(commit))
             .route("/plan/complete", post(plan_complete))
             .route("/apply/begin", post(apply_begin))
+            .route("/apply/touched", post(apply_touched))
             .route("/apply/complete", post(apply_complete))
             .route("/fail", post(fail))
             .route("/state", get(read_state).put(write_state))
@@ -241,6 +244,11 @@ async fn apply_begin(State(fake): State<FakeCallback>, Json(begun): Json<ApplyBe
     } else {
         problem(StatusCode::CONFLICT, "stale-plan")
     }
+}
+
+async fn apply_touched(State(fake): State<FakeCallback>, Json(report): Json<TouchedReport>) -> StatusCode {
+    fake.told().touched.extend(report.resources);
+    StatusCode::NO_CONTENT
 }
 
 async fn apply_complete(State(fake): State<FakeCallback>, Json(_): Json<ApplyDone>) -> StatusCode {

@@ -265,7 +265,7 @@ async fn an_export_verifies_without_the_database() {
                 hash: item.hash,
                 canonical: item.canonical.as_bytes(),
             };
-            walk.step(&link).expect("an unbroken chain");
+            walk.step(&link).and_then(|()| walk.read(&link)).expect("an unbroken chain");
         }
         match page.next_after {
             Some(next) => after = next,

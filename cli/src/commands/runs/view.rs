@@ -2,7 +2,7 @@
 
 use chrono::Utc;
 
-use crate::api::views::{Artifact, Plan, PlanSummary, ResourceChange, Run, Step, Waiting};
+use crate::api::views::{Artifact, Plan, PlanSummary, ResourceChange, Run, Step, Unrecorded, Waiting};
 use crate::api::{Page, routes};
 use crate::app::App;
 use crate::output::{Screen, Table, Tone, ago, bytes, facts, seconds};
@@ -53,6 +53,27 @@ pub(super) fn artifacts(screen: &Screen, artifacts: Vec<Artifact>) -> anyhow::Re
         table.row([artifact.kind, bytes(artifact.size_bytes), created, artifact.sha256]);
     }
     table.print(screen, "No artifacts.", None)
+}
+
+pub(super) fn unrecorded(screen: &Screen, found: Unrecorded) -> anyhow::Result<()> {
+    let mut table = Table::new(&["ADDRESS", "ID"]);
+    for resource in &found.items {
+        let id = resource.resource_id.clone().unwrap_or_else(|| "was being made: look for it".into());
+        table.row([resource.address.clone(), id]);
+    }
+    table.print(screen, "The state has everything that this run reported to have made.", None)?;
+    if !found.is_state_readable {
+        screen.note("The newest state cannot be read here, so this is everything that the run made.");
+    }
+    if found.truncated {
+        screen.note("There are more; these are the first 1,000.");
+    }
+    let commands: Vec<String> =
+        found.items.into_iter().filter_map(|resource| resource.import_command).collect();
+    if !commands.is_empty() {
+        screen.print(&format!("\nTo record those that exist:\n{}", commands.join("\n")))?;
+    }
+    Ok(())
 }
 
 pub(super) fn describe(screen: &Screen, run: &Run) -> String {

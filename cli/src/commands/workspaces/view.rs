@@ -46,7 +46,8 @@ pub(super) fn describe(screen: &Screen, workspace: &Workspace) -> String {
     let blocked = workspace.blocked.as_ref().map(|blocked| {
         let run = blocked.run_id.as_ref().map(|run| format!(", run {run}")).unwrap_or_default();
         let text = format!("{} ({}{run})", blocked.reason, ago(blocked.at, now));
-        screen.paint(Tone::Attention, &text)
+        let hint = blocked.run_id.as_ref().map(|run| format!("; see plumb run unrecorded {run}"));
+        [screen.paint(Tone::Attention, &text), hint.unwrap_or_default()].concat()
     });
     facts(&[
         ("workspace", Some(workspace.name.clone())),

@@ -23,7 +23,7 @@ use crate::protocol::RunPhase;
 
 pub use locks::{force_unlock, get_lock, lock, unlock};
 pub use quarantine::{accept_next_lineage, discard, list_quarantined, promote};
-pub use reads::{StateBody, download, read};
+pub use reads::{StateBody, addresses, download, read};
 pub use uploads::{begin_upload, commit_upload, sweep_uploads};
 pub use versions::{diff_versions, get_version, list_versions, rollback};
 pub use writes::{InlineWrite, WriteOutcome, write_inline};

@@ -10,7 +10,7 @@ use crate::audit::{self, Action};
 use crate::ids::{StateVersionId, WorkspaceId};
 use crate::ports::BlobError;
 use crate::protocol::Presigned;
-use crate::tfstates::{StateError, store};
+use crate::tfstates::{Addresses, StateError, StateHead, diff, store};
 
 /// A state's body, or the way to it.
 #[derive(Clone, Debug)]
@@ -86,4 +86,17 @@ pub(super) async fn fetch(deps: &Deps, key: &str) -> Result<Bytes, StateError> {
         BlobError::NotFound(key) => StateError::BodyMissing(key),
         other => other.into(),
     })
+}
+
+/// Largest body that is read to be understood, in bytes.
+const READABLE_BYTES_MAX: i64 = 32 << 20;
+
+/// The addresses in the state that a head names; of no state there are none. `None`: it is too large, or no state that
+/// can be read.
+pub async fn addresses(deps: &Deps, head: Option<&StateHead>) -> Result<Option<Addresses>, StateError> {
+    let Some(head) = head else { return Ok(Some(Addresses::default())) };
+    if head.size_bytes > READABLE_BYTES_MAX {
+        return Ok(None);
+    }
+    Ok(diff::addresses(&fetch(deps, &head.key).await?))
 }

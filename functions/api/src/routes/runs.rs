@@ -9,6 +9,7 @@ use plumbline_core::ids::{RunId, WorkspaceId};
 use plumbline_core::page::{Page, PageRequest};
 use plumbline_core::protocol::{ArtifactKind, RunCommand};
 use plumbline_core::runs::plans::PlanView;
+use plumbline_core::runs::touched::{self, UnrecordedResources};
 use plumbline_core::runs::{
     self, ArtifactView, LogPage, NewRun, Run, RunError, RunFilter, RunStatus, RunVariable, Step,
 };
@@ -34,6 +35,7 @@ pub(super) fn routes() -> OpenApiRouter<Deps> {
         .routes(routes!(plan))
         .routes(routes!(artifacts))
         .routes(routes!(download))
+        .routes(routes!(unrecorded))
 }
 
 /// What to run.
@@ -260,4 +262,16 @@ async fn download(
     let kind = ArtifactKind::parse(&kind).ok_or(RunError::NotFound("artifact"))?;
     let request = runs::artifacts::download(&deps, &ctx, id, kind).await?;
     Ok((StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, request.url)]).into_response())
+}
+
+/// What a run's apply made and the newest state does not have, with the commands that import it: what to look at after a
+/// lost apply.
+#[utoipa::path(get, path = "/runs/{id}/unrecorded-resources", tag = "runs", params(("id" = Uuid, Path)),
+    responses((status = 200, body = UnrecordedResources, description = "Resources that exist, or may, and are not in the state")))]
+async fn unrecorded(
+    State(deps): State<Deps>,
+    Caller(ctx): Caller,
+    Path(id): Path<RunId>,
+) -> Result<Json<UnrecordedResources>, Problem> {
+    Ok(Json(touched::unrecorded(&deps, &ctx, id).await?))
 }

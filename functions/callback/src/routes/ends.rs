@@ -5,8 +5,8 @@ use axum::http::StatusCode;
 use plumbline_api::body::Body;
 use plumbline_api::problem::Problem;
 use plumbline_core::Deps;
-use plumbline_core::protocol::{ApplyBegun, ApplyDone, AttemptFailed, PlanDone};
-use plumbline_core::runs::reports;
+use plumbline_core::protocol::{ApplyBegun, ApplyDone, AttemptFailed, PlanDone, TouchedReport};
+use plumbline_core::runs::{reports, touched};
 
 use crate::caller::Attempt;
 use crate::problem::of_run;
@@ -26,6 +26,15 @@ pub(crate) async fn apply_begin(
     Body(begun): Body<ApplyBegun>,
 ) -> Result<StatusCode, Problem> {
     reports::begin_apply(&deps, &caller, &begun).await.map_err(of_run)?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(crate) async fn apply_touched(
+    State(deps): State<Deps>,
+    Attempt(caller): Attempt,
+    Body(report): Body<TouchedReport>,
+) -> Result<StatusCode, Problem> {
+    touched::report(&deps, &caller, &report).await.map_err(of_run)?;
     Ok(StatusCode::NO_CONTENT)
 }
 

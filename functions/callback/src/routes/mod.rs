@@ -26,6 +26,7 @@ pub(crate) fn all() -> Router<Deps> {
         .route("/artifacts/{kind}/commit", post(artifacts::commit))
         .route("/plan/complete", post(ends::plan_complete))
         .route("/apply/begin", post(ends::apply_begin))
+        .route("/apply/touched", post(ends::apply_touched))
         .route("/apply/complete", post(ends::apply_complete))
         .route("/fail", post(ends::fail))
         .layer(DefaultBodyLimit::max(1 << 20));

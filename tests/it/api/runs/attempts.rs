@@ -91,7 +91,7 @@ async fn an_executor_that_lost_its_lease_writes_nothing_anywhere() {
 async fn an_apply_that_does_not_vouch_for_its_state_blocks_its_workspace() {
     let world = World::new().await;
     let (id, executor) = world.applying().await;
-    let killed = json!({"kind": "timed_out", "error": "killed", "touched": []});
+    let killed = json!({"kind": "timed_out", "error": "killed"});
     assert_eq!(executor.call(Method::POST, "fail", killed).await.0, StatusCode::NO_CONTENT);
     assert_eq!(world.status(&id).await, "failed");
     let (_, workspace) = world.get(&format!("workspaces/{}", world.workspace)).await;
