@@ -159,6 +159,12 @@ fn runs() -> Vec<Row> {
             Get("GET /runs/R/artifacts"),
             "KIND SIZE CREATED SHA256\nplan_text 8 B - ab",
         ),
+        (
+            "run unrecorded R",
+            "GET /runs/R/unrecorded-resources",
+            Get("GET /runs/R/unrecorded-resources"),
+            "ADDRESS ID\na.b i-1\n\nTo record those that exist:\nterraform import a.b i-1",
+        ),
         ("run download R plan_text", "GET /runs/R/artifacts/plan_text", Bytes, "\"the plan\""),
         (
             "approve R --yes --no-wait --comment fine",

@@ -94,6 +94,12 @@ pub(super) fn replies(command: &str) -> Vec<(&'static str, u16, Value)> {
             200,
             json!({ "items": [{ "kind": "plan_text", "size_bytes": 8, "sha256": "ab" }] }),
         ),
+        (
+            "GET /runs/R/unrecorded-resources",
+            200,
+            json!({ "is_state_readable": true, "truncated": false, "items": [{ "address": "a.b",
+                "resource_id": "i-1", "import_command": "terraform import a.b i-1" }] }),
+        ),
         ("GET /runs/R/artifacts/plan_text", 200, json!("the plan")),
         ("POST /approvals/R/approve", 200, run("apply", "applying")),
         ("POST /approvals/R/reject", 200, run("apply", "cancelled")),
