@@ -81,6 +81,12 @@ impl Emulator {
     /// Starts everything and returns when requests are answered. If something fails, nothing stays behind.
     pub async fn start(options: Options) -> anyhow::Result<Self> {
         let home = Home::take(&options.directory)?;
+        if !nix::unistd::geteuid().is_root() {
+            tracing::warn!(
+                "isolation is off: without root, what a run executes has the rights of this account; run only code that \
+                 you trust"
+            );
+        }
         let sockets = Sockets {
             gateway: ports::listen(options.port, "--port").await?,
             store: ports::listen(options.store_port, "--store-port").await?,

@@ -23,7 +23,8 @@ use crate::tasks::{self, Backoff, ClaimedTask, FailedAttempt, Lease, TaskError};
 /// Shortest nonce in characters.
 const NONCE_CHARS_MIN: usize = 32;
 
-/// Trades a ticket for its bundle. Who does not prove to be its task learns nothing of it. The same ticket with the same nonce gives the same token again.
+/// Trades a ticket for its bundle. Who does not prove to be its task learns nothing of it. The same ticket with the same
+/// nonce gives the same token again.
 pub async fn trade(deps: &Deps, request: &TradeRequest) -> Result<Bundle, ExecutorError> {
     if request.protocol == 0 || request.protocol > VERSION {
         return Err(ExecutorError::Protocol(request.protocol));

@@ -36,6 +36,8 @@ pub(crate) struct Told {
     pub(crate) failed: Option<AttemptFailed>,
     /// Accepted states in order.
     pub(crate) states: Vec<Bytes>,
+    /// Sizes of the states that came in a request of ours, not through the object store.
+    pub(crate) inline_states: Vec<usize>,
     pub(crate) lock: Option<String>,
     pub(crate) unlocks: usize,
     pub(crate) heartbeats: usize,
@@ -277,6 +279,7 @@ async fn write_state(
 ) -> Response {
     assert!(headers.contains_key("content-md5"));
     let mut told = fake.told();
+    told.inline_states.push(body.len());
     let id = uri.query().unwrap_or_default().trim_start_matches("ID=").to_owned();
     if fake.refuses_states.load(Ordering::SeqCst) || told.lock.as_ref() != Some(&id) {
         return problem(StatusCode::CONFLICT, "state-lock-lost");
