@@ -40,7 +40,6 @@ CREATE TABLE tasks (
     last_error       text,
     replay_of        uuid,
     created_at       timestamptz NOT NULL DEFAULT plumbline_now(),
-    CONSTRAINT tasks_unit UNIQUE (business_unit_id, id),
     CONSTRAINT tasks_running_has_lease CHECK ((status = 'running') = (lease_expires_at IS NOT NULL))
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX tasks_due ON tasks (business_unit_id, class, priority, run_after, id) WHERE status = 'queued';

@@ -490,8 +490,7 @@ CREATE TABLE tasks (
     CONSTRAINT tasks_lease_phase_check CHECK ((lease_phase = ANY (ARRAY['launching'::text, 'live'::text, 'unresponsive'::text]))),
     CONSTRAINT tasks_pkey PRIMARY KEY (id),
     CONSTRAINT tasks_running_has_lease CHECK (((status = 'running'::text) = (lease_expires_at IS NOT NULL))),
-    CONSTRAINT tasks_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text]))),
-    CONSTRAINT tasks_unit UNIQUE (business_unit_id, id)
+    CONSTRAINT tasks_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text])))
 );
 
 CREATE TABLE tfstates (

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# One change from Git to applied, on this machine: the product's own command line and Git, nothing privileged.
-# KEEP=1 leaves the scratch directory for a look.
+# One change from Git to applied, on this machine: the product's own command line and Git, nothing privileged. What it
+# shows is checked on the way: a demo that goes wrong fails. KEEP=1 leaves the scratch directory for a look.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 need_cargo
@@ -10,8 +10,10 @@ need_terraform
 step() { printf '\n\033[1m── %s\033[0m\n' "$*"; }
 run() {
   printf '\033[2m$ %s\033[0m\n' "$*"
-  "$@"
+  "$@" | tee "$said"
 }
+# What the last command must have said, as an extended regular expression that a whole line begins with.
+expect() { grep -Eq -- "^$1" "$said" || die "the last command should have said: $1"; }
 
 step "Building"
 cargo build -q --workspace --bins
@@ -19,12 +21,26 @@ cargo build -q --workspace --bins
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/plumbline-demo-XXXXXX")
 chmod 711 "$scratch"
 home=$scratch/plumbline
+said=$scratch/said
 pids=()
+stop() {
+  [ ${#pids[@]} -eq 0 ] || kill -TERM "${pids[@]}" 2>/dev/null || true
+  [ ${#pids[@]} -eq 0 ] || wait "${pids[@]}" 2>/dev/null || true
+  pids=()
+}
+# Processes whose command line names the scratch directory: everything that the demo starts does.
+left_running() {
+  local process
+  for process in /proc/[0-9]*; do
+    if tr '\0' ' ' 2>/dev/null <"$process/cmdline" | grep -qF -- "$scratch"; then
+      printf '%s ' "${process#/proc/}"
+    fi
+  done 2>/dev/null
+}
 finish() {
   local status=$?
   trap - EXIT INT TERM
-  [ ${#pids[@]} -eq 0 ] || kill -TERM "${pids[@]}" 2>/dev/null || true
-  [ ${#pids[@]} -eq 0 ] || wait "${pids[@]}" 2>/dev/null || true
+  stop
   if [ "$status" -ne 0 ]; then
     printf '\nThe demo failed. The last lines of the emulator:\n' >&2
     tail -n 30 "$scratch/emulator.log" >&2 2>/dev/null || true
@@ -52,7 +68,7 @@ wait_for() {
 }
 
 # The first value of a field in a JSON document.
-field() { sed -n "s/.*\"$1\": *\"\([^\"]*\)\".*/\1/p" | head -n 1; }
+field() { grep -o "\"$1\": *\"[^\"]*\"" | head -n 1 | cut -d '"' -f 4; }
 
 began=$SECONDS
 step "Starting Plumbline: Postgres, object store, API, executors"
@@ -86,26 +102,30 @@ export PATH=$BIN:$PATH
 run plumb login --email admin@localhost --password-stdin <"$home/admin-password"
 run plumb workspace import "$repository"
 run plumb workspace list
+expect '[0-9a-f-]{36} +dev +dev .* environments/dev +free'
 workspace=$(plumb workspace list --json | field name)
 
 # A secret variable comes from the environment: a command line can be read by everybody on the machine.
 export admin_token=not-for-your-eyes
 
-# Plans and applies; a run that waits for approval ends the first command with exit code 3.
+# Plans and applies; a run that waits for approval ends the first command with exit code 3. `$2` is what it changes.
 change() {
   local status=0 run
   run plumb run apply "$workspace" --message "$1" --secret-var admin_token || status=$?
   [ "$status" -eq 3 ] || die "the run should wait for approval, but plumb ended with $status"
+  expect "Plan: $2"
   run=$(plumb run list --workspace "$workspace" --status awaiting_approval --json | field id)
   step "The plan, and its approval: $1"
   run plumb approve "$run" --yes --comment "looks right"
+  expect "Applied. Plan: $2"
 }
 
 step "Planning without changing anything"
 run plumb run plan "$workspace"
+expect 'Plan: 8 to add, 0 to change, 0 to destroy,'
 
 step "Planning the first change"
-change "Two services"
+change "Two services" '8 to add, 0 to change, 0 to destroy,'
 
 step "Changing the code: a third service, another port"
 cat >"$work/environments/dev/services.auto.tfvars" <<'TF'
@@ -117,17 +137,36 @@ services = {
 TF
 (cd "$work" && git --no-pager diff --stat)
 commit "A worker; web moves to 8080"
-change "A worker; web moves to 8080"
+change "A worker; web moves to 8080" '3 to add, 0 to change, 1 to destroy, 1 of these replaced,'
 
 step "What happened to the state"
 run plumb state list "$workspace"
+expect '[0-9a-f-]{36} +2 +current '
+expect '[0-9a-f-]{36} +1 '
 run plumb state diff "$(plumb state list "$workspace" --json | field id)"
+expect '\+ module.service\["worker"\].terraform_data.replica\[0\]$'
+expect '~ module.service\["web"\].terraform_data.address$'
 
 step "Runs, and the audit chain"
 run plumb run list
+[ "$(grep -Ec ' apply +applied ' "$said")" -eq 2 ] || die "two runs should be applied"
 run plumb audit verify
+expect 'The audit log is whole: [1-9][0-9]* entries in 1 chains'
+! grep -qF -- "$admin_token" "$scratch/emulator.log" || die "the emulator's log has a secret variable in it"
 
-step "Done in $((SECONDS - began)) s"
+took=$((SECONDS - began))
+stop
+for _ in $(seq 50); do
+  left=$(left_running)
+  [ -n "$left" ] || break
+  sleep 0.1
+done
+[ -z "$left" ] || die "processes of the demo are left: $left"
+
+step "Done in $took s"
+# A busy machine is no defect; a demo of minutes is one.
+[ "$took" -le 180 ] || die "that is more than three minutes: something waits for what it should not wait for"
+[ "$took" -lt 60 ] || say "note: it takes less than a minute on a machine that is not busy"
 say "Nothing is left running. To look around for yourself:"
 say "  make up                      the same, on http://127.0.0.1:8080, until you stop it"
 say "  plumb --help                 every command; the programs lie in $BIN"

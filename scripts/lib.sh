@@ -26,17 +26,66 @@ need_git() {
 }
 
 # Terraform is in no package registry, so it is the one thing that a person may have to install.
+# Executors take nothing older unless a workspace names it.
+TERRAFORM_OLDEST=1.10
+# What is downloaded where PLUMBLINE_TOOL_MIRROR is set and nothing is installed.
+TERRAFORM_DOWNLOADED=1.11.4
+
+# Whether terraform or tofu is on PATH and new enough. Those that are not are named in `too_old`.
 find_terraform() {
-  local tool
+  local tool version
+  too_old=
   for tool in terraform tofu; do
-    command -v "$tool" >/dev/null && return 0
+    command -v "$tool" >/dev/null || continue
+    version=$("$tool" version -json 2>/dev/null | sed -n 's/.*"terraform_version": *"\([^"]*\)".*/\1/p')
+    case $version in
+      '' | *-*) ;;
+      *) [ "$(printf '%s\n' "$TERRAFORM_OLDEST" "$version" | sort -V | head -n 1)" = "$TERRAFORM_OLDEST" ] && return 0 ;;
+    esac
+    too_old="${too_old:+$too_old, }$tool ${version:-of an unknown version}"
   done
   return 1
 }
 
 need_terraform() {
-  find_terraform ||
-    die "terraform is missing: install terraform 1.10 or newer (or OpenTofu) and put it on PATH"
+  find_terraform && return 0
+  if [ -z "${PLUMBLINE_TOOL_MIRROR:-}" ]; then
+    die "terraform $TERRAFORM_OLDEST or newer is missing${too_old:+ (there is only $too_old)}: put it, or OpenTofu," \
+      "on PATH, or name a mirror to download it from in PLUMBLINE_TOOL_MIRROR"
+  fi
+  download_terraform ||
+    die "terraform $TERRAFORM_DOWNLOADED could not be had from PLUMBLINE_TOOL_MIRROR; put terraform on PATH instead"
+}
+
+# Downloads as executors do: the archive is used only if its checksum is right.
+download_terraform() {
+  local place=$CACHE/terraform/$TERRAFORM_DOWNLOADED
+  if [ ! -x "$place/terraform" ]; then
+    say "Downloading terraform $TERRAFORM_DOWNLOADED"
+    python3 - "${PLUMBLINE_TOOL_MIRROR%/}" "$TERRAFORM_DOWNLOADED" "$(uname -m)" "$place" <<'PY' || return 1
+import hashlib, io, os, sys, urllib.request, zipfile
+
+mirror, version, machine, place = sys.argv[1:]
+platform = "arm64" if machine in ("aarch64", "arm64") else "amd64"
+archive = f"terraform_{version}_linux_{platform}.zip"
+try:
+    fetch = lambda name: urllib.request.urlopen(f"{mirror}/terraform/{version}/{name}", timeout=300).read()
+    lines = fetch(f"terraform_{version}_SHA256SUMS").decode().splitlines()
+    content = fetch(archive)
+    if f"{hashlib.sha256(content).hexdigest()}  {archive}" not in lines:
+        sys.exit(f"the checksum of {archive} is wrong or missing")
+    program = zipfile.ZipFile(io.BytesIO(content)).read("terraform")
+    os.makedirs(place, exist_ok=True)
+    half = f"{place}/terraform.{os.getpid()}"
+    with open(half, "wb") as file:
+        file.write(program)
+    os.chmod(half, 0o755)
+    os.rename(half, f"{place}/terraform")
+except (OSError, KeyError, zipfile.BadZipFile) as error:
+    sys.exit(f"the mirror: {error}")
+PY
+  fi
+  export PATH="$place:$PATH"
 }
 
 # A tool from PyPI in a virtual environment of its own: `python_tool squawk-cli squawk` prints its path. The package may

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::db::Db;
+use crate::executors::TaskIdentity;
 use crate::ids::IdSource;
 use crate::limits::Limits;
 use crate::ports::{BlobStore, Waker};
@@ -29,4 +30,6 @@ pub struct Deps {
     pub local_repos_root: Option<Arc<str>>,
     /// Whether repositories may live at loopback and private addresses: on one machine, never on AWS.
     pub allow_private_addresses: bool,
+    /// How executors that are not on this machine prove who they are. `None`: none of them gets a bundle.
+    pub task_identity: Option<TaskIdentity>,
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use chrono::Utc;
 use plumbline_core::protocol::{Bundle, HeartbeatAnswer, LogAnswer, StepReport, TradeRequest, VERSION};
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde::Serialize;
@@ -12,10 +13,11 @@ use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
 use crate::error::StepError;
+use crate::identity;
 use crate::settings::Settings;
 
 /// First and longest pause between two tries.
-const RETRY_PAUSE: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
+pub(crate) const RETRY_PAUSE: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 /// One small call.
 const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -69,14 +71,30 @@ impl Callback {
 /// repeat it.
 pub(crate) async fn trade(settings: &Settings, patience: Duration) -> Result<(Callback, Bundle), StepError> {
     let nonce = hex::encode(rand::random::<[u8; 32]>());
-    let request = TradeRequest { protocol: VERSION, ticket: settings.ticket.clone(), nonce };
+    let deadline = Instant::now() + patience;
+    let credentials = match &settings.task_role {
+        Some(role) => Some(identity::credentials(role, deadline).await?),
+        None => None,
+    };
     let mut callback = Callback {
         http: client(&settings.callback_url)?,
         base: format!("{}/executor/v1", settings.callback_url).into(),
         token: "".into(),
-        deadline: Instant::now() + patience,
+        deadline,
     };
-    let bundle: Bundle = callback.post("trade", &request).await?;
+    let answer = callback
+        .send(|| {
+            let request = TradeRequest {
+                protocol: VERSION,
+                ticket: settings.ticket.clone(),
+                nonce: nonce.clone(),
+                // Signed anew at every try: AWS refuses a signature that is some minutes old.
+                identity: credentials.as_ref().map(|own| own.prove(&settings.ticket, Utc::now())),
+            };
+            callback.request(Method::POST, "trade").json(&request).timeout(CALL_TIMEOUT)
+        })
+        .await?;
+    let bundle: Bundle = decode("trade", answer).await?;
     callback.token = bundle.token.clone().into();
     callback.deadline = Instant::now() + Duration::from_secs(bundle.lease.wall_clock_seconds);
     Ok((callback, bundle))

@@ -24,6 +24,7 @@ use crate::session::{Stop, StopSignal};
 /// After the child and all it left are gone, the pipe holds at most its own buffer.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(5);
 const READ_BYTES: usize = 64 << 10;
+const LAST_WORDS_BYTES_MAX: usize = 4 << 10;
 
 /// Where standard output goes. Standard error goes to the log always.
 pub(crate) enum Output<'a> {
@@ -62,6 +63,8 @@ pub(crate) struct Ended {
     pub(crate) was_killed: bool,
     /// Processes that outlived it and had to be killed.
     pub(crate) leftovers: Vec<String>,
+    /// The end of what went to the log: tells failures apart that have one exit code.
+    pub(crate) last_words: String,
 }
 
 impl Ended {
@@ -95,13 +98,18 @@ impl Program {
         let (mut from_out, mut from_err) = (vec![0; READ_BYTES], vec![0; READ_BYTES]);
         let mut stop_wanted = stop.clone();
         let (mut stopped, mut kill_at, mut was_killed) = (None, None, false);
+        let mut last_words = Vec::new();
+        let mut tell = |bytes: &[u8]| {
+            log.write(bytes);
+            keep_end(&mut last_words, bytes);
+        };
         let status = loop {
             tokio::select! {
                 status = child.wait() => break status.map_err(StepError::machine("a program was lost"))?,
-                length = read(&mut stderr, &mut from_err) => feed(&mut stderr, length, &from_err, &mut |bytes| log.write(bytes)),
+                length = read(&mut stderr, &mut from_err) => feed(&mut stderr, length, &from_err, &mut tell),
                 length = read(&mut stdout, &mut from_out) => match &mut output {
                     Output::Reader(reader) => feed(&mut stdout, length, &from_out, reader),
-                    Output::Log | Output::File(_) => feed(&mut stdout, length, &from_out, &mut |bytes| log.write(bytes)),
+                    Output::Log | Output::File(_) => feed(&mut stdout, length, &from_out, &mut tell),
                 },
                 wanted = stop_wanted.wanted(), if stopped.is_none() => {
                     stopped = Some(wanted);
@@ -122,15 +130,13 @@ impl Program {
         let drain = async {
             while stderr.is_some() {
                 let length = read(&mut stderr, &mut from_err).await;
-                feed(&mut stderr, length, &from_err, &mut |bytes| log.write(bytes));
+                feed(&mut stderr, length, &from_err, &mut tell);
             }
             while stdout.is_some() {
                 let length = read(&mut stdout, &mut from_out).await;
                 match &mut output {
                     Output::Reader(reader) => feed(&mut stdout, length, &from_out, reader),
-                    Output::Log | Output::File(_) => {
-                        feed(&mut stdout, length, &from_out, &mut |bytes| log.write(bytes))
-                    }
+                    Output::Log | Output::File(_) => feed(&mut stdout, length, &from_out, &mut tell),
                 }
             }
         };
@@ -141,7 +147,8 @@ impl Program {
                 leftovers.join(", ")
             ));
         }
-        Ok(Ended { code: status.code(), stop: stopped, was_killed, leftovers })
+        let last_words = String::from_utf8_lossy(&last_words).into_owned();
+        Ok(Ended { code: status.code(), stop: stopped, was_killed, leftovers, last_words })
     }
 
     fn spawn(
@@ -169,6 +176,11 @@ impl Program {
         // The command holds our copies of the writing ends and goes at the end of this function.
         Ok((command.spawn()?, stdout, Some(stderr)))
     }
+}
+
+fn keep_end(words: &mut Vec<u8>, bytes: &[u8]) {
+    words.extend_from_slice(&bytes[bytes.len().saturating_sub(LAST_WORDS_BYTES_MAX)..]);
+    words.drain(..words.len().saturating_sub(LAST_WORDS_BYTES_MAX));
 }
 
 fn pipe() -> io::Result<(Receiver, OwnedFd)> {

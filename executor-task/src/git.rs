@@ -16,6 +16,9 @@ use crate::logs::Log;
 use crate::session::{Session, passed_on};
 
 const COMMIT_DIGITS: [usize; 2] = [40, 64];
+/// How git and ssh say that they are not let in. Trying again would not help.
+const NOT_LET_IN: [&str; 4] =
+    ["could not read Username", "could not read Password", "Authentication failed", "Permission denied ("];
 
 /// Where git fetches from.
 #[derive(Debug, PartialEq, Eq)]
@@ -148,9 +151,12 @@ impl Git<'_> {
                 }
                 self.log.line(&format!("Cloning commit {commit}"));
                 // Not every server gives a commit by its id; every one gives the branch's history.
-                if self.fetch_ref(commit, true).await.is_err() {
-                    self.session.stop.check()?;
-                    self.fetch_ref(&branch, false).await?;
+                match self.fetch_ref(commit, true).await {
+                    Err(StepError::Transient(_)) => {
+                        self.session.stop.check()?;
+                        self.fetch_ref(&branch, false).await?;
+                    }
+                    fetched => fetched?,
                 }
             }
         }
@@ -206,6 +212,13 @@ impl Git<'_> {
         ended.check_stopped(false)?;
         if ended.code == Some(0) {
             Ok(())
+        } else if NOT_LET_IN.iter().any(|words| ended.last_words.contains(words)) {
+            let login = if self.answers.is_some() {
+                "refused the login of this run"
+            } else {
+                "asks for a login, and this run has none"
+            };
+            Err(StepError::Permanent(format!("the repository {login}")))
         } else {
             Err(StepError::Transient(format!("git {} {}", args[0], ended.describe())))
         }
@@ -220,6 +233,8 @@ impl Git<'_> {
         let mut environment = passed_on();
         let mut set = |name: &str, value: OsString| environment.push((name.into(), value));
         set("HOME", ours.clone().into());
+        // Its words tell failures apart, and must be the same everywhere.
+        set("LC_ALL", "C".into());
         set("GIT_CONFIG_NOSYSTEM", "1".into());
         set("GIT_CONFIG_GLOBAL", config.into());
         set("GIT_TERMINAL_PROMPT", "0".into());

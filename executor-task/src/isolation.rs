@@ -6,6 +6,7 @@ use std::path::Path;
 
 use plumbline_core::digest::Sha256Digest;
 use plumbline_core::ids::RunId;
+use plumbline_sts::SECRET_VARIABLES;
 
 use crate::settings::TICKET_VARIABLE;
 
@@ -24,13 +25,16 @@ pub(crate) fn harden_supervisor() {
     nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o077));
 }
 
-/// Overwrites the ticket where the kernel shows the environment. Called before any thread runs.
-pub(crate) fn forget_ticket() {
-    // SAFETY: no other thread exists yet; getenv points into a NUL-terminated string that we may overwrite in place.
-    unsafe {
-        let value = libc::getenv(TICKET_VARIABLE.as_ptr());
-        if !value.is_null() {
-            std::ptr::write_bytes(value, b'-', libc::strlen(value));
+/// Overwrites the ticket, and what leads to the credentials of our role, where the kernel shows the environment. Called
+/// before any thread runs.
+pub(crate) fn forget_secrets() {
+    for name in SECRET_VARIABLES.into_iter().chain([TICKET_VARIABLE]) {
+        // SAFETY: no other thread exists yet; getenv points into a NUL-terminated string that we may overwrite in place.
+        unsafe {
+            let value = libc::getenv(name.as_ptr());
+            if !value.is_null() {
+                std::ptr::write_bytes(value, b'-', libc::strlen(value));
+            }
         }
     }
 }

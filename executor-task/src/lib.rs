@@ -4,6 +4,7 @@
 //! (terraform and whatever it starts; untrusted). Invariants:
 //!
 //! - The child never gets the run's token: its state goes through a loopback proxy with a password of its own.
+//! - Nor does it get what leads to the credentials of this task's role, with which it could be this executor.
 //! - In a plan the proxy serves one pinned state and refuses every write.
 //! - When a step ends, every process of the child is gone before the supervisor looks at what it left.
 //! - The plan is hashed and its JSON derived after the child is gone, from a copy that the child cannot write.
@@ -18,6 +19,7 @@ mod configuration;
 mod error;
 mod files;
 mod git;
+mod identity;
 mod isolation;
 mod keeper;
 mod log_redaction;
@@ -60,7 +62,7 @@ pub fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    isolation::forget_ticket();
+    isolation::forget_secrets();
     // The provider can only be installed once; a second time changes nothing.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();

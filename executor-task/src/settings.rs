@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use plumbline_core::ids::TaskId;
+use plumbline_sts::{TaskRole, VariableError};
 
 /// The environment variable with the one-time ticket.
 pub(crate) const TICKET_VARIABLE: &std::ffi::CStr = c"PLUMBLINE_TICKET";
@@ -15,6 +16,8 @@ pub(crate) struct Settings {
     pub(crate) callback_url: String,
     /// Good for one trade.
     pub(crate) ticket: String,
+    /// On ECS: where the credentials are that prove who we are.
+    pub(crate) task_role: Option<TaskRole>,
     /// The queue row.
     pub(crate) task_id: TaskId,
     /// Local repositories may be cloned from below here; `None` refuses all.
@@ -62,6 +65,7 @@ impl Settings {
         Ok(Self {
             callback_url: need("PLUMBLINE_CALLBACK_URL")?.trim_end_matches('/').to_owned(),
             ticket: need("PLUMBLINE_TICKET")?,
+            task_role: TaskRole::from_environment(find).map_err(|VariableError(name)| SettingsError(name))?,
             task_id: need("PLUMBLINE_TASK_ID")?.parse().map_err(|_| SettingsError("PLUMBLINE_TASK_ID"))?,
             local_repos_root: find("PLUMBLINE_LOCAL_REPOS_ROOT").map(PathBuf::from),
             tool_dirs: find("PLUMBLINE_TOOL_DIRS")

@@ -15,7 +15,8 @@ use crate::session::{Layout, Session, Stop, StopSignal, secrets_of};
 use crate::settings::Settings;
 use crate::{apply, plan};
 
-/// How long a fresh executor tries to reach `callback`.
+/// How long a fresh executor tries to reach `callback`. Longer than a launch that was not recorded takes until a sweep
+/// has found it, which is two minutes.
 const TRADE_PATIENCE: Duration = Duration::from_secs(300);
 const ERROR_CHARS_MAX: usize = 2000;
 

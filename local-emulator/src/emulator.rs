@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use axum::serve::ListenerExt as _;
 use plumbline_core::Deps;
 use plumbline_core::adapters::{InProcessWaker, LocalLauncher};
 use plumbline_core::db::{Connect, Db, PgMode, Query as _};
@@ -23,6 +24,7 @@ use crate::hosted::Hosted;
 use crate::launching::stop_all;
 use crate::object_store::{self, Access};
 use crate::options::{Hosting, Options};
+use crate::ports::send_at_once;
 use crate::postgres::{Cluster, Settings};
 use crate::roles::{Address, Roles};
 use crate::timers::{self, Work};
@@ -79,6 +81,12 @@ impl Emulator {
     /// Starts everything and returns when requests are answered. If something fails, nothing stays behind.
     pub async fn start(options: Options) -> anyhow::Result<Self> {
         let home = Home::take(&options.directory)?;
+        if !nix::unistd::geteuid().is_root() {
+            tracing::warn!(
+                "isolation is off: without root, what a run executes has the rights of this account; run only code that \
+                 you trust"
+            );
+        }
         let sockets = Sockets {
             gateway: ports::listen(options.port, "--port").await?,
             store: ports::listen(options.store_port, "--store-port").await?,
@@ -197,6 +205,7 @@ async fn assemble(
         local_repos_root: options.repositories.as_ref().map(|root| root.display().to_string().into()),
         // Here loopback is where everything lives.
         allow_private_addresses: true,
+        task_identity: None,
     };
     let new_password = ensure_admin(&deps, &secrets.admin_password).await?;
     let launcher = functions::launcher(options, &home.private_directory("executors")?)?;
@@ -258,8 +267,9 @@ async fn ensure_admin(deps: &Deps, password: &str) -> anyhow::Result<Option<Stri
 
 async fn serve(listener: TcpListener, router: axum::Router, stop: CancellationToken) {
     let service = router.into_make_service_with_connect_info::<SocketAddr>();
-    let served =
-        axum::serve(listener, service).with_graceful_shutdown(async move { stop.cancelled().await }).await;
+    let served = axum::serve(listener.tap_io(send_at_once), service)
+        .with_graceful_shutdown(async move { stop.cancelled().await })
+        .await;
     if let Err(error) = served {
         tracing::error!(error = %error, "the gateway ended");
     }

@@ -171,9 +171,45 @@ mod tests {
 
     #[tokio::test]
     async fn a_function_that_does_not_answer_in_time_is_given_up() {
+        // What API Gateway's documentation says; waiting for it would cost half a minute.
+        assert_eq!(ANSWER_TIMEOUT, Duration::from_secs(30));
         let never = Router::new().route("/", get(std::future::pending::<StatusCode>));
         let guarded = guard_within(never, Duration::from_millis(5));
         assert_eq!(status(guarded, get_request("/")).await, StatusCode::SERVICE_UNAVAILABLE);
+    }
+
+    #[tokio::test]
+    async fn a_body_has_10_megabytes_to_the_byte() {
+        let read = async |bytes: usize| read(Body::from(vec![b'a'; bytes]), BODY_BYTES_MAX).await.is_ok();
+        assert!(read(10_000_000).await);
+        assert!(!read(10_000_001).await);
+    }
+
+    /// AWS counts the event, not the body: 6 MiB with everything that is wrapped around it.
+    #[tokio::test]
+    async fn an_event_and_an_answer_have_6_mebibytes_to_the_byte() {
+        const EVENT_BYTES_MAX: usize = 6_291_456;
+        let post = |bytes: usize| {
+            let request = Request::post("/").header(header::CONTENT_TYPE, "text/plain");
+            request.body(Body::from("a".repeat(bytes))).expect("a request")
+        };
+        let (parts, _) = post(0).into_parts();
+        let around = events::request_event(&parts, &Bytes::from_static(b"a")).len() - 1;
+        let functions = Router::new().route("/", axum::routing::post(|| async { StatusCode::OK }));
+        let guarded = guard(functions, GatewayMode::Aws);
+        let fits = EVENT_BYTES_MAX - around;
+        assert_eq!(status(guarded.clone(), post(fits)).await, StatusCode::OK);
+        assert_eq!(status(guarded, post(fits + 1)).await, StatusCode::PAYLOAD_TOO_LARGE);
+
+        let (parts, _) = "a".into_response().into_parts();
+        let around = events::response_payload_bytes(&parts, &Bytes::from_static(b"a")) - 1;
+        let fits = EVENT_BYTES_MAX - around;
+        let answers = Router::new()
+            .route("/fits", get(move || async move { "a".repeat(fits) }))
+            .route("/too-large", get(move || async move { "a".repeat(fits + 1) }));
+        let guarded = guard(answers, GatewayMode::Aws);
+        assert_eq!(status(guarded.clone(), get_request("/fits")).await, StatusCode::OK);
+        assert_eq!(status(guarded, get_request("/too-large")).await, StatusCode::INTERNAL_SERVER_ERROR);
     }
 
     #[tokio::test]

@@ -13,6 +13,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
+use axum::serve::ListenerExt as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -21,6 +22,8 @@ use http_body_util::{BodyExt as _, Limited};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
 use tokio::process::Command;
+
+use crate::ports::send_at_once;
 
 /// Largest pack that may be pushed.
 const PUSH_BYTES_MAX: usize = 64 << 20;
@@ -45,6 +48,7 @@ impl GitServer {
             .with_context(|| format!("there is no directory {}", self.root.display()))?;
         let server = Arc::new(Self { root, ..self });
         let router = Router::new().fallback(answer).with_state(server);
+        let listener = listener.tap_io(send_at_once);
         axum::serve(listener, router).with_graceful_shutdown(stop).await.context("the Git server failed")
     }
 

@@ -14,6 +14,8 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::ports::send_at_once;
+
 /// The only bucket.
 pub(crate) const BUCKET: &str = "plumbline";
 /// The region that requests are signed for.
@@ -53,7 +55,8 @@ async fn accept(listener: TcpListener, service: S3Service, stop: CancellationTok
             accepted = listener.accept() => accepted,
             () = stop.cancelled() => return,
         };
-        let Ok((socket, _)) = accepted else { continue };
+        let Ok((mut socket, _)) = accepted else { continue };
+        send_at_once(&mut socket);
         let (service, stop) = (service.clone(), stop.clone());
         tokio::spawn(async move {
             let connection = http1::Builder::new().serve_connection(TokioIo::new(socket), service);

@@ -8,6 +8,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
+use axum::serve::ListenerExt as _;
 use plumbline_core::adapters::InProcessWaker;
 use plumbline_core::ports::Waker as _;
 use serde_json::{Value, json};
@@ -16,6 +17,7 @@ use tokio::task::JoinHandle;
 
 use crate::home::random_word;
 use crate::lambda_host::FunctionHost;
+use crate::ports::send_at_once;
 
 /// The function that others call.
 const CALL: &str = "/2015-03-31/functions/outbound/invocations";
@@ -26,7 +28,7 @@ pub(crate) fn serve(listener: TcpListener, waker: InProcessWaker, outbound: Func
     let functions = Router::new().route(CALL, post(call)).with_state(outbound);
     let router = functions.fallback_service(queue);
     tokio::spawn(async move {
-        if let Err(error) = axum::serve(listener, router).await {
+        if let Err(error) = axum::serve(listener.tap_io(send_at_once), router).await {
             tracing::error!(error = %error, "the queue ended");
         }
     })

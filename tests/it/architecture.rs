@@ -2,7 +2,9 @@
 
 mod coverage;
 mod documents;
+mod landmarks;
 mod layers;
+mod scripts;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

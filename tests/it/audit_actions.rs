@@ -12,7 +12,7 @@ use plumbline_core::tasks::{self, FailedAttempt, TaskClass};
 use plumbline_runtime::Function;
 use serde_json::{Value, json};
 
-use crate::executors::{ADDS_ONE, FakeExecutor, NO_CHANGES, nonce, trade};
+use crate::executors::{ADDS_ONE, FakeExecutor, NO_CHANGES, nonce, prepare_on, record, trade};
 use crate::plane::{ADMIN_EMAIL, PASSWORD, TestPlane};
 use crate::store::state_client::{Backend, state};
 use crate::world::World;
@@ -56,7 +56,9 @@ fn row(action: Action) -> (Story, &'static str, By) {
         A::RunCancel | A::RunReject => (Story::Decided, "run", Person),
         A::RunExpire => (Story::Decided, "run", System),
         A::RunAutoApprove | A::RunApplySkipped => (Story::Empty, "run", System),
-        A::ExecutorTicketReused | A::ExecutorLost => (Story::Lost, "executor", System),
+        A::ExecutorTicketReused | A::ExecutorIdentityRefused | A::ExecutorLost => {
+            (Story::Lost, "executor", System)
+        }
         A::WorkspaceBlock => (Story::Lost, "workspace", System),
         A::WorkspaceUnblock => (Story::Lost, "workspace", Person),
         A::StateWrite
@@ -229,6 +231,12 @@ async fn empty() -> TestPlane {
 
 async fn lost() -> TestPlane {
     let world = World::new().await;
+    // Somebody who cannot prove to be the launched task.
+    let on_ecs = world.trigger("plan").await;
+    let (_, launch) = prepare_on(&world.plane, "ecs").await.unwrap();
+    record(&world.plane, &launch, "arn:aws:ecs:eu-central-1:123456789012:task/plumbline/0123").await;
+    assert_eq!(trade(&world.plane, &launch.ticket, &nonce(1)).await.0, StatusCode::FORBIDDEN);
+    ok(&world.plane, &world.token, "POST", &format!("runs/{on_ecs}/cancel"), json!({})).await;
     world.trigger("plan").await;
     let first = FakeExecutor::start(&world.plane).await;
     assert_eq!(trade(&world.plane, &first.launch.ticket, &nonce(2)).await.0, StatusCode::CONFLICT);

@@ -36,6 +36,19 @@ pub struct FakeExecutor<'p> {
 
 /// Claims one executor task and launches nothing for it: the ticket is in the test's hands.
 pub async fn claim_and_prepare(plane: &TestPlane) -> Option<(ClaimedTask, LaunchRequest)> {
+    let (task, launch) = prepare_on(plane, "local").await?;
+    record(plane, &launch, "test:1").await;
+    Some((task, launch))
+}
+
+/// What a launch gave.
+pub async fn record(plane: &TestPlane, launch: &LaunchRequest, handle: &str) {
+    let deps = &plane.as_function(Function::Worker);
+    record_launched(deps, launch.executor_id, handle).await.expect("the launch is recorded");
+}
+
+/// Claims one executor task for the launcher of this name, which does not say yet what it calls the executor.
+pub async fn prepare_on(plane: &TestPlane, launcher: &str) -> Option<(ClaimedTask, LaunchRequest)> {
     let deps = &plane.as_function(Function::Worker);
     let limits = Limits { launches_per_second: 1000.0, ..(*deps.limits).clone() };
     let mut claimed =
@@ -43,14 +56,14 @@ pub async fn claim_and_prepare(plane: &TestPlane) -> Option<(ClaimedTask, Launch
             .await
             .expect("the claim works");
     let task = claimed.pop()?;
-    let launch = prepare_launch(deps, &task, "local").await.expect("the launch is prepared");
-    record_launched(deps, launch.executor_id, "test:1").await.expect("the launch is recorded");
+    let launch = prepare_launch(deps, &task, launcher).await.expect("the launch is prepared");
     Some((task, launch))
 }
 
 /// Presents a ticket; gives the status and the answer.
 pub async fn trade(plane: &TestPlane, ticket: &str, nonce: &str) -> (StatusCode, Value) {
-    let request = TradeRequest { protocol: VERSION, ticket: ticket.into(), nonce: nonce.into() };
+    let request =
+        TradeRequest { protocol: VERSION, ticket: ticket.into(), nonce: nonce.into(), identity: None };
     let body = serde_json::to_vec(&request).unwrap();
     send(plane, Method::POST, "/executor/v1/trade", None, "application/json", body).await
 }

@@ -80,6 +80,7 @@ impl TestPlane {
             public_url: "http://127.0.0.1:9".into(),
             local_repos_root: None,
             allow_private_addresses: false,
+            task_identity: None,
         };
         Self {
             deps,

@@ -65,6 +65,7 @@ actions! {
     StateForceUnlock => "state.force_unlock",
     StateAcceptLineage => "state.accept_lineage",
     ExecutorTicketReused => "executor.ticket_reused",
+    ExecutorIdentityRefused => "executor.identity_refused",
     ExecutorLost => "executor.lost",
     TaskReplay => "task.replay",
 }

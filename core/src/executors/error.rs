@@ -1,7 +1,7 @@
 //! What the use cases of executors can say went wrong.
 
 use crate::db::DbError;
-use crate::ports::LaunchError;
+use crate::ports::{IdentityError, LaunchError};
 use crate::runs::RunError;
 use crate::secrets::KeyringError;
 use crate::tasks::TaskError;
@@ -24,6 +24,15 @@ pub enum ExecutorError {
     /// Another attempt owns the task, or it has ended.
     #[error("the lease on this task was lost: another attempt owns it, or it has ended")]
     LeaseLost,
+    /// The caller is not the task that the ticket was made for, or did not prove it.
+    #[error("the caller did not prove to be the task that this ticket was made for: {0}")]
+    IdentityRefused(String),
+    /// The cloud cannot be asked who calls.
+    #[error(transparent)]
+    IdentityUnavailable(IdentityError),
+    /// What the platform calls the task is not known yet, so nobody can be compared with it.
+    #[error("the launch of this task is not recorded yet; that takes two minutes at most")]
+    LaunchUnrecorded,
     /// A key is missing.
     #[error(transparent)]
     Key(#[from] KeyringError),

@@ -2,14 +2,18 @@
 //!
 //! Invariants: launch parameters carry no secret but the ticket. A ticket is traded once, for one nonce; with another
 //! nonce it is refused, ends an attempt that has not begun to change things, and is audited. A cancelled or superseded
-//! task gets nothing. An attempt whose ticket was never traded has provably not begun.
+//! task gets nothing. An attempt whose ticket was never traded has provably not begun. On ECS a ticket is worth nothing to
+//! anybody but the task that it was made for.
 
 #[cfg(feature = "store")]
 mod error;
 #[cfg(feature = "store")]
+mod identity;
+#[cfg(feature = "store")]
 pub mod liveness;
 #[cfg(feature = "store")]
 mod liveness_store;
+mod rules;
 #[cfg(feature = "store")]
 pub mod service;
 #[cfg(feature = "store")]
@@ -19,5 +23,7 @@ pub mod trade;
 
 #[cfg(feature = "store")]
 pub use error::ExecutorError;
+#[cfg(feature = "store")]
+pub use identity::TaskIdentity;
 #[cfg(feature = "store")]
 pub use service::ExecutorCaller;

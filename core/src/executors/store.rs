@@ -117,6 +117,36 @@ pub(super) async fn lock_ticket(query: &impl Query, ticket_hash: &[u8]) -> Resul
     }))
 }
 
+const FIND_LAUNCHED: &str = "
+    SELECT e.id, e.business_unit_id, e.task_id, e.launcher, e.handle, k.voided_at IS NOT NULL AS voided
+    FROM tickets k JOIN executors e ON e.id = k.executor_id
+    WHERE k.ticket_hash = $1";
+
+/// The executor that a ticket was made for.
+pub(super) struct Launched {
+    pub(super) executor_id: ExecutorId,
+    pub(super) business_unit_id: BusinessUnitId,
+    pub(super) task_id: TaskId,
+    pub(super) launcher: String,
+    /// What the platform calls it, once that is recorded.
+    pub(super) handle: Option<String>,
+    pub(super) voided: bool,
+}
+
+pub(super) async fn find_launched(
+    query: &impl Query,
+    ticket_hash: &[u8],
+) -> Result<Option<Launched>, DbError> {
+    Ok(query.query_opt(FIND_LAUNCHED, &[&ticket_hash]).await?.map(|row| Launched {
+        executor_id: row.get("id"),
+        business_unit_id: row.get("business_unit_id"),
+        task_id: row.get("task_id"),
+        launcher: row.get("launcher"),
+        handle: row.get("handle"),
+        voided: row.get("voided"),
+    }))
+}
+
 const TRADE: &str = "
     WITH ticket AS (
         UPDATE tickets SET traded_at = coalesce(traded_at, plumbline_now()), nonce_hash = $2 WHERE executor_id = $1

@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde_json::json;
 use subtle::ConstantTimeEq;
 
-use super::ExecutorError;
 use super::service::{derive, hash};
 use super::store::{self, Ticket};
+use super::{ExecutorError, identity};
 use crate::Deps;
 use crate::access::Actor;
 use crate::audit::{self, Action, Entry};
@@ -23,7 +23,8 @@ use crate::tasks::{self, Backoff, ClaimedTask, FailedAttempt, Lease, TaskError};
 /// Shortest nonce in characters.
 const NONCE_CHARS_MIN: usize = 32;
 
-/// Trades a ticket for its bundle. The same ticket with the same nonce gives the same token again.
+/// Trades a ticket for its bundle. Who does not prove to be its task learns nothing of it. The same ticket with the same
+/// nonce gives the same token again.
 pub async fn trade(deps: &Deps, request: &TradeRequest) -> Result<Bundle, ExecutorError> {
     if request.protocol == 0 || request.protocol > VERSION {
         return Err(ExecutorError::Protocol(request.protocol));
@@ -31,6 +32,7 @@ pub async fn trade(deps: &Deps, request: &TradeRequest) -> Result<Bundle, Execut
     if request.nonce.len() < NONCE_CHARS_MIN {
         return Err(ExecutorError::TicketVoid);
     }
+    identity::require(deps, request).await?;
     let mut conn = deps.db.conn().await?;
     let tx = conn.begin().await?;
     let ticket = store::lock_ticket(&tx, &hash(&request.ticket)).await?.ok_or(ExecutorError::TicketVoid)?;

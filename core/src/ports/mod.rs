@@ -1,9 +1,12 @@
-//! Traits for the outside world. One exists only where two real implementations do.
+//! Traits for the outside world. One exists where two real implementations do, or where the only one needs a client of
+//! the cloud, which core must not build.
 
 mod blob_store;
+mod caller_identity;
 mod launcher;
 mod waker;
 
 pub use blob_store::{BlobError, BlobHead, BlobStore, UploadTerms, check_key, holds};
+pub use caller_identity::{CallerArn, CallerIdentity, IdentityError};
 pub use launcher::{ExecutorFate, LaunchError, LaunchRequest, Launcher};
 pub use waker::Waker;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::IdentityProof;
 use crate::digest::Sha256Digest;
 use crate::ids::{ExecutorId, RunId, StateVersionId, TaskId, WorkspaceId};
 
@@ -17,6 +18,9 @@ pub struct TradeRequest {
     /// 32 random bytes in hex, made by the executor and kept in memory: the same ticket with the same nonce is the
     /// same trade; with another it is refused.
     pub nonce: String,
+    /// Who the executor is. On ECS there is no bundle without it; elsewhere nobody looks at it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<IdentityProof>,
 }
 
 /// Everything an attempt needs. Answer to the trade; never written to disk or log.

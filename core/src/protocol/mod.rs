@@ -5,6 +5,7 @@
 //! `callback` accepts [`VERSION`] and the one before it.
 
 mod bundle;
+mod identity;
 mod presigned;
 mod reports;
 
@@ -12,6 +13,7 @@ pub use bundle::{
     Bundle, GitCredential, LeaseTerms, PinnedState, PlanReference, RunCommand, RunPhase, Source, StepSpec,
     Tool, TradeRequest, Variable,
 };
+pub use identity::IdentityProof;
 pub use presigned::Presigned;
 pub use reports::{
     ApplyBegun, ApplyDone, ArtifactKind, AttemptFailed, CancelMode, FailureKind, HeartbeatAnswer, LogAnswer,

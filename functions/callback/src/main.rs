@@ -1,8 +1,13 @@
 //! The Lambda `callback`.
 
+use plumbline_core::Deps;
+use plumbline_runtime::Environment;
+
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     plumbline_runtime::init_logs();
     let deps = plumbline_runtime::deps_from_environment().await?;
+    let task_identity = plumbline_runtime::task_identity(&Environment::of_process())?;
+    let deps = Deps { task_identity, ..deps };
     lambda_http::run(plumbline_callback::router(deps)).await.map_err(|error| anyhow::anyhow!(error))
 }

@@ -96,6 +96,8 @@ pub async fn deps_from(environment: &Environment) -> anyhow::Result<Deps> {
         public_url: public_url.into(),
         local_repos_root: environment.find("PLUMBLINE_LOCAL_REPOS_ROOT").map(Into::into),
         allow_private_addresses: allow_private_addresses(environment)?,
+        // Only `callback` hands out bundles.
+        task_identity: None,
     })
 }
 

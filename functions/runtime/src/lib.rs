@@ -15,6 +15,8 @@
 //! | `PLUMBLINE_WAKER` | `sqs:<queue URL>` or `none` (default) |
 //! | `PLUMBLINE_KEY_ID`, `PLUMBLINE_KEY_<DOMAIN>` | the derived keys of this function |
 //! | `CREDENTIAL_ENCRYPTION_KEY` | the root key, where one process is every function; never beside derived keys |
+//! | `PLUMBLINE_LAUNCHER` | `ecs` (default) or `local`: where executors run |
+//! | `PLUMBLINE_EXECUTOR_ROLE`, `PLUMBLINE_STS_ENDPOINT` | how `callback` knows executors on ECS |
 //! | `PLUMBLINE_LIMIT_<NAME>` | overrides a limit: `30` or `30s`, `5m`, `4h`; bytes as `1048576`, `256KiB`, `5MiB` |
 //! | `PLUMBLINE_LOG` | filter of the logs, as `info` (default) or `plumbline_core=debug` |
 //!
@@ -23,6 +25,7 @@
 mod database;
 mod environment;
 mod functions;
+mod identity;
 mod keys;
 mod limits;
 mod logs;
@@ -32,4 +35,5 @@ pub use environment::{
     Environment, SettingError, database_from_environment, deps_from, deps_from_environment, launcher_url,
 };
 pub use functions::Function;
+pub use identity::task_identity;
 pub use logs::init_logs;

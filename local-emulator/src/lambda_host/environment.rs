@@ -11,6 +11,7 @@ use axum::Router;
 use axum::extract::{Path as PathOf, State};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
+use axum::serve::ListenerExt as _;
 use bytes::Bytes;
 use http::StatusCode;
 use nix::sys::signal::Signal;
@@ -20,6 +21,7 @@ use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::home::random_word;
+use crate::ports::send_at_once;
 use crate::processes;
 
 const STOP_PATIENCE: Duration = Duration::from_secs(2);
@@ -70,7 +72,7 @@ impl Environment {
             Exchange { function, timeout, inbox: Mutex::new(inbox), current: std::sync::Mutex::default() };
         let router = runtime_api(Arc::new(exchange));
         let api = tokio::spawn(async move {
-            if let Err(error) = axum::serve(listener, router).await {
+            if let Err(error) = axum::serve(listener.tap_io(send_at_once), router).await {
                 tracing::error!(function, error = %error, "the runtime API ended");
             }
         });

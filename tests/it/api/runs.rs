@@ -5,6 +5,7 @@ mod artifacts;
 mod attempts;
 mod decisions;
 mod empty_plans;
+mod identity;
 mod requests;
 mod touched;
 

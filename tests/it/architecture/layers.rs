@@ -113,6 +113,19 @@ fn nothing_hangs_on_a_connection() {
 }
 
 #[test]
+fn servers_send_their_answers_at_once() {
+    let mut all = files("local-emulator/src");
+    all.extend(files("executor-task/src"));
+    let serves = |text: &str| text.contains("axum::serve(") || text.contains(".serve_connection(");
+    let sends_at_once = |text: &str| text.contains("send_at_once") || text.contains("set_nodelay(true)");
+    let read = |path: &PathBuf| std::fs::read_to_string(path).expect("a source file");
+    let serving: Vec<PathBuf> = all.into_iter().filter(|path| serves(&read(path))).collect();
+    assert!(serving.len() > 3, "{serving:?}");
+    let waiting: Vec<PathBuf> = serving.into_iter().filter(|path| !sends_at_once(&read(path))).collect();
+    assert_eq!(waiting, Vec::<PathBuf>::new());
+}
+
+#[test]
 fn files_are_short_enough_to_be_read() {
     const LINES_MAX: usize = 400;
     let mut all = Vec::new();

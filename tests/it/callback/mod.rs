@@ -45,7 +45,7 @@ const fn json_with(optional: &'static [&'static str], anything: &'static [&'stat
 }
 
 const ROUTES: [Route; 19] = [
-    route("POST", "/trade", json_with(&[], &[])),
+    route("POST", "/trade", json_with(&["identity"], &[])),
     route("POST", "/heartbeat", Takes::Nothing),
     route(
         "PUT",
@@ -90,7 +90,8 @@ impl Route {
     fn body(&self) -> Value {
         let digest = "ab".repeat(32);
         match self.pattern {
-            "/trade" => json!({ "protocol": 1, "ticket": "t", "nonce": "n".repeat(64) }),
+            "/trade" => json!({ "protocol": 1, "ticket": "t", "nonce": "n".repeat(64),
+                                "identity": { "authorization": "a", "date": "d", "security_token": "s" } }),
             "/steps/{position}" => json!({ "status": "running", "summary": {}, "commit": "c0".repeat(20),
                                            "tool": "terraform", "tool_version": "1.11.4" }),
             "/artifacts" => json!({ "kind": "plan_file", "size_bytes": 1, "sha256": digest }),

@@ -1,5 +1,6 @@
 //! Tests of cli, one file per feature: the real program against a small scripted server.
 
+mod answers;
 mod approvals;
 mod audit;
 mod contract;

@@ -1,10 +1,10 @@
 //! AWS's limits, on one machine.
 
 use plumbline_emulator::{Emulator, GatewayMode, Options};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::program::{programs, scratch};
-use super::session::client;
+use super::session::{Session, client};
 
 async fn problem(request: reqwest::RequestBuilder) -> (u16, String) {
     let answer = request.send().await.expect("an answer");
@@ -39,13 +39,38 @@ async fn the_gateway_refuses_what_aws_refuses() {
     emulator.stop().await.expect("it stops");
 }
 
+/// A terraform that sends LOCK and UNLOCK gets its lock and gives it back; the gateway of AWS knows neither.
 #[tokio::test]
-async fn an_open_gateway_lets_every_method_through() {
-    let scratch = scratch();
-    let options = Options { gateway: GatewayMode::Open, ..Options::scratch(scratch.path(), programs()) };
-    let emulator = Emulator::start(options).await.expect("it starts");
-    let lock = reqwest::Method::from_bytes(b"LOCK").expect("a method");
-    let (_, slug) = problem(client().request(lock, format!("{}/api/v1/nowhere", emulator.url()))).await;
-    assert_ne!(slug, "method-not-routed");
-    emulator.stop().await.expect("it stops");
+async fn lock_and_unlock_pass_an_open_gateway_to_the_state_and_not_that_of_aws() {
+    for (gateway, wanted) in
+        [(GatewayMode::Open, [(200, true), (200, false)]), (GatewayMode::Aws, [(405, false), (405, false)])]
+    {
+        let scratch = scratch();
+        let options = Options { gateway, ..Options::scratch(scratch.path(), programs()) };
+        let emulator = Emulator::start(options).await.expect("it starts");
+        let session = Session::sign_in(&emulator.facts).await;
+        let workspace = session
+            .post(
+                "workspaces",
+                json!({ "name": "web", "environment": "dev", "repo_url": "https://git.example.com/x.git",
+                        "state_writes": "runs_and_people" }),
+            )
+            .await;
+        let id = workspace["id"].as_str().expect("an id");
+        let info = json!({ "ID": "11111111-2222-3333-4444-555555555555", "Operation": "OperationTypeApply",
+                           "Info": "", "Who": "ada@laptop", "Version": "1.11.4",
+                           "Created": "2026-01-31T12:00:00Z", "Path": "" });
+        for (method, (status, is_held)) in ["LOCK", "UNLOCK"].into_iter().zip(wanted) {
+            let method = reqwest::Method::from_bytes(method.as_bytes()).expect("a method");
+            let request = client()
+                .request(method.clone(), format!("{}/api/v1/state/{id}", emulator.url()))
+                .basic_auth("unit/default", Some(&session.token))
+                .json(&info);
+            let answer = request.send().await.expect("an answer").status().as_u16();
+            assert_eq!(answer, status, "{gateway:?} {method}");
+            let lock = session.get(&format!("workspaces/{id}/state-lock")).await;
+            assert_eq!(lock["held"], json!(is_held), "{gateway:?} {method}");
+        }
+        emulator.stop().await.expect("it stops");
+    }
 }

@@ -1,6 +1,7 @@
 //! Tests of the emulator, one file per part.
 
 mod change;
+mod footprint;
 mod gateway;
 mod git_server;
 mod lambda;

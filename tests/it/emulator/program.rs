@@ -56,14 +56,14 @@ impl Up {
         for (name, port) in ["--port", "--store-port", "--pg-port"].iter().zip(ports) {
             up.args([*name, &port.to_string()]);
         }
-        let log = std::fs::File::create(directory.with_extension("log")).expect("a log");
-        let child = up
-            .args(["--dir", text, "--cache", &format!("{text}-cache")])
-            .args(more)
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .expect("it can be run");
+        up.args(["--dir", text, "--cache", &format!("{text}-cache")]).args(more);
+        Self::spawn(up, directory).await
+    }
+
+    /// Starts this command on the directory and waits until it is ready.
+    pub async fn spawn(mut up: Command, directory: &Path) -> Self {
+        let file = |ending| std::fs::File::create(directory.with_extension(ending)).expect("a file");
+        let child = up.stdout(file("out")).stderr(file("log")).spawn().expect("it can be run");
         let mut started = Self { child, directory: directory.to_owned() };
         eventually("the emulator is ready", || {
             assert!(started.child.try_wait().expect("our child").is_none(), "{}", started.log());
@@ -105,6 +105,11 @@ impl Up {
 
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.directory.with_extension("log")).unwrap_or_default()
+    }
+
+    /// What it told the person who started it.
+    pub fn out(&self) -> String {
+        std::fs::read_to_string(self.directory.with_extension("out")).unwrap_or_default()
     }
 }
 

@@ -14,7 +14,7 @@ use super::program::DEADLINE;
 pub struct Session {
     pub http: reqwest::Client,
     pub url: String,
-    token: String,
+    pub token: String,
 }
 
 /// A client without one.

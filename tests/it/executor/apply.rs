@@ -24,6 +24,7 @@ async fn an_apply_writes_state_gives_the_lock_back_and_uploads_outputs() {
     let told = applied.fake.told();
     assert!(told.apply_begun && told.apply_done, "{:?}", told.failed);
     assert_eq!((told.lock.clone(), told.unlocks), (None, 1));
+    assert_eq!(told.inline_states.len(), told.states.len(), "a small state needs no detour");
     let outputs: serde_json::Value = serde_json::from_slice(&told.artifacts["outputs"]).unwrap();
     assert_eq!(outputs["one"]["value"], "first");
     drop(told);
@@ -151,6 +152,8 @@ resource "terraform_data" "big" {
     let told = applied.fake.told();
     assert!(told.apply_done, "{:?}", told.failed);
     assert!(told.states.last().is_some_and(|state| state.len() > 2 << 20));
+    let inline = &told.inline_states;
+    assert!(inline.iter().all(|bytes| *bytes <= 1 << 20), "sent through the control plane: {inline:?}");
 }
 
 #[tokio::test]

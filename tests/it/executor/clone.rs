@@ -1,5 +1,6 @@
 //! Cloning: branches, commits, credentials, and what must not be reachable.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +13,7 @@ use base64::Engine as _;
 use plumbline_core::protocol::{FailureKind, GitCredential};
 use tokio::io::AsyncWriteExt as _;
 
-use super::world::{World, git};
+use super::world::{World, git, open_directory};
 
 const STACK: (&str, &str) = ("main.tf", "resource \"terraform_data\" \"one\" {}\n");
 
@@ -70,17 +71,6 @@ async fn only_allowed_places_are_cloned() {
     }
 }
 
-#[tokio::test]
-async fn submodules_and_hooks_are_left_alone() {
-    let world = World::with(&[
-        STACK,
-        (".gitmodules", "[submodule \"x\"]\n\tpath = x\n\turl = /etc\n"),
-        (".githooks/post-checkout", "#!/bin/sh\necho HOOK\n"),
-    ]);
-    let planned = world.run().await;
-    assert!(planned.fake.told().plan_done.is_some() && !planned.fake.all_logs().contains("HOOK"));
-}
-
 /// Git's own smart HTTP server behind a password.
 #[derive(Clone)]
 struct Forge {
@@ -127,16 +117,40 @@ async fn serve(State(forge): State<Forge>, headers: HeaderMap, request: Request)
     ([(header::CONTENT_TYPE, kind)], Body::from(output[split + 4..].to_vec())).into_response()
 }
 
+impl Forge {
+    /// Serves the repository of this world, and sends the world there.
+    async fn serve(world: &mut World) -> Self {
+        let forge = Self { root: world.repo().parent().unwrap().to_owned(), asked: Arc::default() };
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        world.bundle.source.repo_url = format!("http://{}/stack/.git", listener.local_addr().unwrap());
+        let router = Router::new().fallback(serve).with_state(forge.clone());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        forge
+    }
+}
+
+/// A `git` that notes its own environment and, in git's own words, the arguments of every program that it starts.
+fn watch_git(world: &mut World) -> tempfile::TempDir {
+    let notes = open_directory();
+    let path = std::env::var("PATH").unwrap();
+    let git = std::env::split_paths(&path).map(|part| part.join("git")).find(|git| git.is_file()).unwrap();
+    let script = format!(
+        "#!/bin/sh\nenv >> {0}/environment\nGIT_TRACE2_REDACT=0 GIT_TRACE2_EVENT={0}/arguments exec {1} \"$@\"\n",
+        notes.path().display(),
+        git.display()
+    );
+    let watched = notes.path().join("git");
+    std::fs::write(&watched, script).unwrap();
+    std::fs::set_permissions(&watched, std::fs::Permissions::from_mode(0o755)).unwrap();
+    world.environment.push(("PATH".into(), format!("{}:{path}", notes.path().display())));
+    notes
+}
+
 #[tokio::test]
 async fn a_credential_reaches_git_and_nothing_else() {
     let mut world = World::with(&[STACK]);
-    let forge = Forge { root: world.repo().parent().unwrap().to_owned(), asked: Arc::default() };
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/stack/.git", listener.local_addr().unwrap());
-    let router = Router::new().fallback(serve).with_state(forge.clone());
-    tokio::spawn(async move { axum::serve(listener, router).await });
-
-    world.bundle.source.repo_url = url;
+    let forge = Forge::serve(&mut world).await;
+    let notes = watch_git(&mut world);
     let credential = GitCredential { username: "bot".into(), password: "s3cret-s3cret".into() };
     world.bundle.source.credential = Some(credential);
     let planned = world.run().await;
@@ -144,6 +158,35 @@ async fn a_credential_reaches_git_and_nothing_else() {
     assert!(!planned.fake.all_logs().contains("s3cret") && !world.executor_log().contains("s3cret"));
     assert!(forge.asked.lock().unwrap().iter().all(|url| !url.contains("s3cret")));
 
-    world.bundle.source.credential = None;
-    assert!(error_of(&world).await.contains("git fetch"));
+    let noted = |name: &str| std::fs::read_to_string(notes.path().join(name)).unwrap();
+    let (arguments, environment) = (noted("arguments"), noted("environment"));
+    for seen in ["\"fetch\"", "remote-http", "executor-task", &world.bundle.source.repo_url] {
+        assert!(arguments.contains(seen), "{seen} is not in {arguments}");
+    }
+    assert!(environment.contains("GIT_ASKPASS=") && !environment.contains("s3cret"), "{environment}");
+    assert!(!arguments.contains("s3cret"), "{arguments}");
+}
+
+#[tokio::test]
+async fn a_repository_that_asks_for_a_login_fails_at_once_and_for_good_instead_of_waiting() {
+    let mut world = World::with(&[STACK]);
+    let forge = Forge::serve(&mut world).await;
+    let wrong = GitCredential { username: "bot".into(), password: "guessed".into() };
+    for (credential, says) in [
+        (None, "the repository asks for a login, and this run has none"),
+        (Some(wrong), "the repository refused the login of this run"),
+    ] {
+        for commit in [None, Some("c0ffee".repeat(7)[..40].to_owned())] {
+            world.bundle.source.credential = credential.clone();
+            world.bundle.source.commit = commit;
+            forge.asked.lock().unwrap().clear();
+            let finished = world.run().await;
+            let failed = finished.fake.told().failed.clone().expect("a report");
+            // A prompt would have lasted until the limit of the attempt, and ended as `TimedOut`.
+            assert_eq!((failed.kind, failed.error.as_str()), (FailureKind::Permanent, says));
+            assert!(finished.fake.log_of("Git Clone").contains("fatal: "), "git's own words are in the log");
+            let asked = forge.asked.lock().unwrap().len();
+            assert!(asked <= 3, "it went away after a refusal: {asked}");
+        }
+    }
 }

@@ -20,6 +20,8 @@ use serde_json::{Value, json};
 pub(crate) struct Told {
     /// Who traded first.
     pub(crate) nonce: Option<String>,
+    /// What came with the ticket.
+    pub(crate) identity: Option<IdentityProof>,
     /// Reports in order.
     pub(crate) steps: Vec<(i16, StepReport)>,
     /// Logs by position.
@@ -34,6 +36,8 @@ pub(crate) struct Told {
     pub(crate) failed: Option<AttemptFailed>,
     /// Accepted states in order.
     pub(crate) states: Vec<Bytes>,
+    /// Sizes of the states that came in a request of ours, not through the object store.
+    pub(crate) inline_states: Vec<usize>,
     pub(crate) lock: Option<String>,
     pub(crate) unlocks: usize,
     pub(crate) heartbeats: usize,
@@ -154,6 +158,7 @@ async fn trade(State(fake): State<FakeCallback>, Json(request): Json<TradeReques
     if told.nonce.get_or_insert_with(|| request.nonce.clone()) != &request.nonce {
         return problem(StatusCode::CONFLICT, "ticket-used");
     }
+    told.identity = request.identity;
     Json(fake.bundle.lock().unwrap().clone()).into_response()
 }
 
@@ -274,6 +279,7 @@ async fn write_state(
 ) -> Response {
     assert!(headers.contains_key("content-md5"));
     let mut told = fake.told();
+    told.inline_states.push(body.len());
     let id = uri.query().unwrap_or_default().trim_start_matches("ID=").to_owned();
     if fake.refuses_states.load(Ordering::SeqCst) || told.lock.as_ref() != Some(&id) {
         return problem(StatusCode::CONFLICT, "state-lock-lost");

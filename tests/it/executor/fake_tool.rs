@@ -9,9 +9,14 @@ pub(crate) const PLAN_JSON: &str =
 
 /// Writes `<directory>/<version>/terraform`. `plan` is the body of the plan command; `$out` names the plan file.
 pub(crate) fn write(directory: &Path, version: &str, plan: &str) -> PathBuf {
-    let path = directory.join(version).join("terraform");
+    install(directory, version, "terraform", &script(version, plan))
+}
+
+/// Writes `<directory>/<version>/<name>`, where every user can run it.
+pub(crate) fn install(directory: &Path, version: &str, name: &str, script: &str) -> PathBuf {
+    let path = directory.join(version).join(name);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(&path, script(version, plan)).unwrap();
+    std::fs::write(&path, script).unwrap();
     for part in [directory, path.parent().unwrap(), &path] {
         std::fs::set_permissions(part, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
@@ -19,8 +24,14 @@ pub(crate) fn write(directory: &Path, version: &str, plan: &str) -> PathBuf {
 }
 
 pub(crate) fn script(version: &str, plan: &str) -> String {
+    script_that_says("", version, plan)
+}
+
+/// A script that runs `says` at the beginning of each call.
+pub(crate) fn script_that_says(says: &str, version: &str, plan: &str) -> String {
     format!(
         r#"#!/bin/bash
+{says}
 case "$1" in
 version) echo '{{"terraform_version":"{version}"}}' ;;
 init) echo initialized ;;

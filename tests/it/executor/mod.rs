@@ -4,12 +4,15 @@
 
 mod apply;
 mod clone;
+pub(crate) mod confinement;
 pub(crate) mod fake_callback;
-mod fake_tool;
+pub(crate) mod fake_tool;
 mod floods;
+mod foreign_code;
 mod hostile;
+mod identity;
 mod launcher;
 mod plan;
 mod stopping;
-mod tools;
+pub(crate) mod tools;
 pub(crate) mod world;

@@ -6,6 +6,7 @@ mod drift;
 mod half_way;
 mod hostile;
 mod huge;
+mod installation;
 mod sensitive;
 mod slow;
 

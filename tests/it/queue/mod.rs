@@ -12,4 +12,5 @@ mod leases;
 mod parallel_sweeps;
 mod routes;
 mod sqs;
+mod sts;
 mod worker;

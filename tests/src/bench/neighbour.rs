@@ -32,8 +32,9 @@ const EMPTY: &str = "
     SELECT md5(slug)::uuid, 'short' FROM unnest(ARRAY['quiet', 'noisy']) slug;";
 const NOISE: &str = "
     INSERT INTO tasks (id, business_unit_id, class, kind, subject_id, attempts_max, dedupe_key)
-    SELECT gen_random_uuid(), md5('noisy')::uuid, 'short', 'workspace_branches', gen_random_uuid(), 2, n::text
-    FROM generate_series(1, 100000) n;
+    SELECT rising.id, md5('noisy')::uuid, 'short', 'workspace_branches', rising.id, 2, rising.id::text
+    FROM generate_series(1, 100000) n,
+         LATERAL (SELECT ('01900000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid AS id) rising;
     ANALYZE tasks;";
 const QUIET_UNIT: &str = "SELECT id FROM business_units WHERE slug = 'quiet'";
 

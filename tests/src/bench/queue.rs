@@ -28,9 +28,10 @@ const SEED: &str = "
     TRUNCATE tasks, finished_tasks;
     UPDATE queue_units SET running = 0;
     INSERT INTO tasks (id, business_unit_id, class, kind, subject_id, attempts_max, dedupe_key)
-    SELECT gen_random_uuid(), md5('unit' || 1 + n % {units})::uuid, 'short', 'workspace_branches',
-           gen_random_uuid(), 2, n::text
-    FROM generate_series(1, {depth}) n;
+    -- Ids rise with time, as the product's do: random ones would write a whole page of the log for every index entry.
+    SELECT rising.id, md5('unit' || 1 + n % {units})::uuid, 'short', 'workspace_branches', rising.id, 2, rising.id::text
+    FROM generate_series(1, {depth}) n,
+         LATERAL (SELECT ('01900000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid AS id) rising;
     ANALYZE tasks;";
 
 const SEED_PLAIN: &str = "

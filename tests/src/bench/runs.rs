@@ -88,6 +88,7 @@ async fn plans(report: &mut Report) -> anyhow::Result<()> {
         public_url: server.facts.url.as_str().into(),
         local_repos_root: None,
         allow_private_addresses: true,
+        task_identity: None,
     };
     // Each round of the measurement plans runs that were asked for before: their cost is another row's.
     let mut tickets = Vec::new();
@@ -122,7 +123,7 @@ async fn plans(report: &mut Report) -> anyhow::Result<()> {
 /// One plan as its executor reports it. Returns how many calls there were.
 async fn plan(server: &Server, ticket: &str) -> anyhow::Result<usize> {
     let nonce = hex::encode(rand::random::<[u8; 32]>());
-    let request = TradeRequest { protocol: VERSION, ticket: ticket.into(), nonce };
+    let request = TradeRequest { protocol: VERSION, ticket: ticket.into(), nonce, identity: None };
     let body = Bytes::from(serde_json::to_vec(&request)?);
     let bundle = server.send(Method::POST, "/executor/v1/trade", "", ("application/json", body)).await?;
     let bundle: Bundle = serde_json::from_slice(&bundle)?;

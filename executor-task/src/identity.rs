@@ -1,0 +1,23 @@
+//! On ECS an executor proves who it is. The credentials of its role never leave this process.
+
+use plumbline_sts::{Credentials, TaskRole};
+use tokio::time::Instant;
+
+use crate::callback::RETRY_PAUSE;
+use crate::error::StepError;
+
+/// The credentials of this task's role; tried again while ECS does not give them.
+pub(crate) async fn credentials(role: &TaskRole, deadline: Instant) -> Result<Credentials, StepError> {
+    let mut pause = RETRY_PAUSE.0;
+    loop {
+        match role.credentials().await {
+            Ok(credentials) => return Ok(credentials),
+            Err(error) if Instant::now() + pause > deadline => {
+                return Err(StepError::Transient(error.to_string()));
+            }
+            Err(error) => tracing::warn!(%error, "trying again"),
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(RETRY_PAUSE.1);
+    }
+}

@@ -1,0 +1,150 @@
+//! A server on which every call of the command line succeeds.
+
+use serde_json::{Value, json};
+
+use crate::cli::server::{FakeServer, Reply};
+
+/// Ids of the one thing of each kind, and the letter that stands for it in the table.
+pub(super) const IDS: [(char, &str); 6] = [
+    ('W', "0190f3c2-0000-7000-8000-0000000000b1"),
+    ('R', "0190f3c2-0000-7000-8000-0000000000d1"),
+    ('V', "0190f3c2-0000-7000-8000-0000000000e1"),
+    ('Q', "0190f3c2-0000-7000-8000-0000000000f1"),
+    ('T', "0190f3c2-0000-7000-8000-0000000000c1"),
+    ('U', "0190f3c2-0000-7000-8000-000000000002"),
+];
+
+/// The id behind a letter.
+pub(super) fn id(letter: char) -> &'static str {
+    IDS.iter().find(|(known, _)| *known == letter).map(|(_, id)| *id).expect("a known letter")
+}
+
+/// A path whose segments of one letter are ids.
+pub(super) fn path(text: &str) -> String {
+    let segment = |segment: &str| match segment.chars().next() {
+        Some(letter) if segment.len() == 1 => id(letter).to_owned(),
+        _ => segment.to_owned(),
+    };
+    text.split('/').map(segment).collect::<Vec<_>>().join("/")
+}
+
+fn run(command: &str, status: &str) -> Value {
+    json!({ "id": id('R'), "workspace_id": id('W'), "command": command, "status": status, "branch": "main",
+            "message": "more", "plan_summary": { "add": 2, "change": 1, "destroy": 0 }, "has_changes": true,
+            "approval_digest": "ab".repeat(4) })
+}
+
+/// Every route that is called, with what it answers. `command` is that of the run.
+pub(super) fn replies(command: &str) -> Vec<(&'static str, u16, Value)> {
+    let workspace = json!({ "id": id('W'), "name": "web", "environment": "prod", "region": "eu-west-1",
+        "aws_account_id": "global", "repo_url": "https://git.example.com/infra.git", "repo_ref": "main",
+        "tf_working_dir": "stacks/web", "kind": "terraform", "tags": { "team": "web" }, "state_writes": "runs_only" });
+    let version = json!({ "id": id('V'), "workspace_id": id('W'), "serial": 4, "lineage": "l", "sha256": "ab",
+        "size_bytes": 2048, "terraform_version": "1.11.4", "run_id": id('R'), "is_current": true });
+    let quarantined =
+        json!({ "id": id('Q'), "serial": 5, "reason": "lock_lost", "size_bytes": 10, "run_id": id('R') });
+    let result = json!({
+        "entries": [{ "path": "stacks/web", "name": "web", "environment": "prod", "region": "eu-west-1",
+                      "aws_account_id": "global", "kind": "terraform" }],
+        "created": [{ "id": id('W'), "path": "stacks/web", "name": "web" }], "skipped": [],
+        "branches": ["main", "feature/x"], "default_branch": "main" });
+    let task = json!({ "id": id('T'), "kind": "run_plan", "subject_id": id('R'), "status": "done", "attempts": 1,
+        "attempts_max": 3, "result": result });
+    let entry = json!({ "sequence": 7, "action": "run.approve", "resource_type": "run", "resource_id": id('R'),
+        "user_id": id('U') });
+    let unit = json!({ "id": id('U'), "slug": "default", "name": "Default" });
+    let change = json!([{ "address": "terraform_data.web", "actions": ["create"] }]);
+    let items = |item: &Value| json!({ "items": [item] });
+    let started = json!({ "task_id": id('T') });
+    vec![
+        ("POST /auth/logout", 204, Value::Null),
+        ("GET /workspaces", 200, items(&workspace)),
+        ("POST /workspaces", 201, workspace.clone()),
+        ("GET /workspaces/W", 200, workspace.clone()),
+        ("PUT /workspaces/W", 200, workspace.clone()),
+        ("DELETE /workspaces/W", 204, Value::Null),
+        ("POST /workspaces/discover", 202, started.clone()),
+        ("POST /workspaces/import", 202, started.clone()),
+        ("POST /workspaces/W/branches", 202, started),
+        ("POST /workspaces/W/unblock", 200, workspace),
+        ("GET /runs", 200, items(&run(command, "awaiting_approval"))),
+        ("POST /runs", 201, run(command, "pending")),
+        ("GET /runs/R", 200, run("apply", "awaiting_approval")),
+        ("POST /runs/R/cancel", 200, run("apply", "cancelled")),
+        ("POST /runs/R/promote", 201, run("apply", "pending")),
+        (
+            "GET /runs/R/steps",
+            200,
+            json!({ "items": [{ "position": 1, "phase": "plan", "name": "init", "attempt": 1,
+            "status": "succeeded", "log_bytes": 7, "duration_seconds": 4 }] }),
+        ),
+        (
+            "GET /runs/R/logs",
+            200,
+            json!({ "position": 1, "offset": 0, "next_offset": 7, "text": "the log",
+            "complete": true }),
+        ),
+        (
+            "GET /runs/R/plan",
+            200,
+            json!({ "summary": {}, "resource_changes": change, "text": "Terraform will…" }),
+        ),
+        (
+            "GET /runs/R/artifacts",
+            200,
+            json!({ "items": [{ "kind": "plan_text", "size_bytes": 8, "sha256": "ab" }] }),
+        ),
+        (
+            "GET /runs/R/unrecorded-resources",
+            200,
+            json!({ "is_state_readable": true, "truncated": false, "items": [{ "address": "a.b",
+                "resource_id": "i-1", "import_command": "terraform import a.b i-1" }] }),
+        ),
+        ("GET /runs/R/artifacts/plan_text", 200, json!("the plan")),
+        ("POST /approvals/R/approve", 200, run("apply", "applying")),
+        ("POST /approvals/R/reject", 200, run("apply", "cancelled")),
+        ("GET /workspaces/W/state-versions", 200, items(&version)),
+        ("GET /state-versions/V", 200, version.clone()),
+        ("GET /state-versions/V/download", 200, json!({ "serial": 4 })),
+        (
+            "GET /state-versions/V/diff",
+            200,
+            json!({ "added": ["a.new"], "changed": [], "removed": ["a.old"],
+            "outputs_changed": ["url"] }),
+        ),
+        ("POST /state-versions/V/rollback", 200, version.clone()),
+        ("GET /workspaces/W/quarantined-states", 200, items(&quarantined)),
+        ("POST /quarantined-states/Q/promote", 200, version),
+        ("POST /quarantined-states/Q/discard", 200, quarantined),
+        ("POST /workspaces/W/accept-next-lineage", 204, Value::Null),
+        (
+            "GET /workspaces/W/state-lock",
+            200,
+            json!({ "held": true, "lock_id": "l1", "run_id": id('R'),
+            "info": { "Who": "ada@laptop", "Operation": "OperationTypeApply" } }),
+        ),
+        ("DELETE /workspaces/W/state-lock", 204, Value::Null),
+        ("GET /tasks", 200, items(&task)),
+        ("GET /tasks/T", 200, task.clone()),
+        ("POST /tasks/T/replay", 201, task),
+        ("GET /audit", 200, items(&entry)),
+        ("GET /audit/verify", 200, json!({ "ok": true, "chains": 2, "entries": 40, "broken": [] })),
+        ("GET /business-units", 200, items(&unit)),
+        ("POST /business-units", 201, unit.clone()),
+        ("PUT /business-units/U", 200, unit),
+    ]
+}
+
+/// A server that answers all of it.
+pub(super) async fn server(command: &str) -> FakeServer {
+    let server = FakeServer::start().await;
+    for (route, status, body) in replies(command) {
+        let (method, place) = route.split_once(' ').expect("method and path");
+        let reply = match body {
+            Value::Null => Reply::empty(status),
+            body => Reply::status(status, &body).header("etag", "\"v7\""),
+        };
+        server.on(method, &path(place), [reply]);
+    }
+    server
+}
