@@ -119,7 +119,7 @@ async fn large(report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A run that applies, and the executor that does it.
+/// A run that applies, and the executor that does it and holds its task.
 async fn insert_apply(server: &Server) -> anyhow::Result<WorkspaceId> {
     const RUN: &str = "
         INSERT INTO runs (id, business_unit_id, workspace_id, command, status, branch)
@@ -128,11 +128,16 @@ async fn insert_apply(server: &Server) -> anyhow::Result<WorkspaceId> {
         INSERT INTO executors (id, business_unit_id, task_id, lease_token, kind, subject_id, launcher, status,
                                token_hash)
         VALUES ($1, $2, $3, 1, 'run_apply', $4, 'local', 'live', $5)";
+    const TASK: &str = "
+        INSERT INTO tasks (id, business_unit_id, class, kind, subject_id, status, attempts, attempts_max, dedupe_key,
+                           lease_token, lease_phase, lease_expires_at)
+        VALUES ($1, $2, 'executor', 'run_apply', $3, 'running', 1, 3, 'bench', 1, 'live', now() + interval '1 hour')";
     let workspace = server.workspace().await?;
     let (run, executor, task) = (Uuid::now_v7(), Uuid::now_v7(), Uuid::now_v7());
     let conn = server.db.conn().await?;
     conn.execute(RUN, &[&run, &server.unit, &workspace]).await?;
     let hash = Sha256Digest::of(TOKEN.as_bytes());
+    conn.execute(TASK, &[&task, &server.unit, &run]).await?;
     conn.execute(EXECUTOR, &[&executor, &server.unit, &task, &run, &hash.0.as_slice()]).await?;
     Ok(workspace)
 }
