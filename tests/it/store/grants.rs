@@ -120,7 +120,10 @@ async fn the_tests_of_every_function_pass_with_the_functions_own_roles_and_keys(
     let passed = run_again(
         &[
             "api::",
+            "audit_actions::",
+            "callback::",
             "queue::leases::",
+            "queue::parallel_sweeps::",
             "queue::worker::",
             "store::audit::",
             "store::idempotency::",
