@@ -5,7 +5,8 @@ CREATE FUNCTION plumbline_now() RETURNS timestamptz
 
 -- Facts about this installation. One row.
 CREATE TABLE installation (
-    singleton  boolean PRIMARY KEY DEFAULT true CHECK (singleton),
+    -- A number, so that the planner knows how many rows "= 1" gives.
+    id         smallint PRIMARY KEY DEFAULT 1 CHECK (id = 1),
     -- Every token carries it; raising it after a restore makes all of them void.
     epoch      integer NOT NULL DEFAULT 1,
     created_at timestamptz NOT NULL DEFAULT plumbline_now()

@@ -77,7 +77,8 @@ CREATE INDEX finished_tasks_age ON finished_tasks (finished_at);
 
 -- Launch rate and global executor cap. One row; only claims of the executor class lock it.
 CREATE TABLE launch_budget (
-    singleton     boolean PRIMARY KEY DEFAULT true CHECK (singleton),
+    -- A number, so that the planner knows how many rows "= 1" gives.
+    id            smallint PRIMARY KEY DEFAULT 1 CHECK (id = 1),
     running       integer NOT NULL DEFAULT 0 CHECK (running >= 0),
     tokens        double precision NOT NULL DEFAULT 0,
     -- A new bucket is full.

@@ -226,21 +226,21 @@ CREATE TABLE idempotency_keys (
 );
 
 CREATE TABLE installation (
-    singleton boolean DEFAULT true NOT NULL,
+    id smallint DEFAULT 1 NOT NULL,
     epoch integer DEFAULT 1 NOT NULL,
     created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
-    CONSTRAINT installation_pkey PRIMARY KEY (singleton),
-    CONSTRAINT installation_singleton_check CHECK (singleton)
+    CONSTRAINT installation_id_check CHECK ((id = 1)),
+    CONSTRAINT installation_pkey PRIMARY KEY (id)
 );
 
 CREATE TABLE launch_budget (
-    singleton boolean DEFAULT true NOT NULL,
+    id smallint DEFAULT 1 NOT NULL,
     running integer DEFAULT 0 NOT NULL,
     tokens double precision DEFAULT 0 NOT NULL,
     refilled_at timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
-    CONSTRAINT launch_budget_pkey PRIMARY KEY (singleton),
-    CONSTRAINT launch_budget_running_check CHECK ((running >= 0)),
-    CONSTRAINT launch_budget_singleton_check CHECK (singleton)
+    CONSTRAINT launch_budget_id_check CHECK ((id = 1)),
+    CONSTRAINT launch_budget_pkey PRIMARY KEY (id),
+    CONSTRAINT launch_budget_running_check CHECK ((running >= 0))
 );
 
 CREATE TABLE log_chunks (

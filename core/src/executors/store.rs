@@ -89,7 +89,7 @@ pub(super) async fn find_of_attempt(
 const LOCK_TICKET: &str = "
     SELECT k.executor_id, k.business_unit_id, k.nonce_hash, k.traded_at IS NOT NULL AS traded,
            k.voided_at IS NOT NULL AS voided, e.task_id, e.lease_token, i.epoch
-    FROM tickets k JOIN executors e ON e.id = k.executor_id CROSS JOIN installation i
+    FROM tickets k JOIN executors e ON e.id = k.executor_id JOIN installation i ON i.id = 1
     WHERE k.ticket_hash = $1 FOR UPDATE OF k";
 
 /// A ticket as the trade finds it.

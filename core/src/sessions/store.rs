@@ -55,7 +55,7 @@ const FIND_PERSON: &str = "
            token_generation, installation.epoch,
            (SELECT role FROM memberships JOIN business_units unit ON unit.id = business_unit_id
             WHERE user_id = users.id AND unit.archived_at IS NULL ORDER BY unit.slug LIMIT 1) AS role
-    FROM users CROSS JOIN installation WHERE users.email = $1 OR users.id = $2";
+    FROM users JOIN installation ON installation.id = 1 WHERE users.email = $1 OR users.id = $2";
 
 pub(super) async fn find_by_email(query: &impl Query, email: &str) -> Result<Option<Person>, DbError> {
     Ok(query.query_opt(FIND_PERSON, &[&email, &None::<UserId>]).await?.as_ref().map(person))

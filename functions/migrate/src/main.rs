@@ -3,7 +3,8 @@
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde_json::Value;
 
-#[tokio::main]
+// A function has one request at a time: a second thread would only be woken for nothing.
+#[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     plumbline_runtime::init_logs();
     let db = plumbline_runtime::database_from_environment()?;

@@ -1,6 +1,7 @@
 //! The Lambda `tfstate`.
 
-#[tokio::main]
+// A function has one request at a time: a second thread would only be woken for nothing.
+#[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     plumbline_runtime::init_logs();
     let deps = plumbline_runtime::deps_from_environment().await?;

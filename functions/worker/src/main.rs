@@ -4,7 +4,8 @@ use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use plumbline_worker::{InvokedOutbound, handle, launcher};
 use serde_json::Value;
 
-#[tokio::main]
+// A function has one request at a time: a second thread would only be woken for nothing.
+#[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     plumbline_runtime::init_logs();
     let deps = plumbline_runtime::deps_from_environment().await?;

@@ -6,6 +6,7 @@ mod grants;
 mod idempotency;
 mod idle;
 pub mod object_stores;
+mod plans;
 mod pooler;
 mod round_trips;
 mod schema;

@@ -13,7 +13,9 @@ WITH budget AS MATERIALIZED (
                      l.tokens + $10 * GREATEST(0, extract(epoch FROM plumbline_now() - l.refilled_at)::float8)
                ) AS tokens
         FROM launch_budget l
-        WHERE $1 = 'executor' AND EXISTS (
+        -- By its key: a table of an unknown size would make the general plan look dear, and the statement would be
+        -- planned anew each time, which takes longer than to run it.
+        WHERE l.id = 1 AND $1 = 'executor' AND EXISTS (
             SELECT 1 FROM queue_units q
             WHERE q.class = $1 AND q.running < coalesce(q.running_max, $3)
               AND (SELECT t.id FROM tasks t
@@ -71,7 +73,7 @@ WITH budget AS MATERIALIZED (
         tokens = budget.tokens - (SELECT count(*) FROM picked),
         refilled_at = plumbline_now()
     FROM budget
-    WHERE EXISTS (SELECT 1 FROM picked)
+    WHERE l.id = 1 AND EXISTS (SELECT 1 FROM picked)
 ), claimed AS (
     UPDATE tasks t
     SET status = 'running',

@@ -9,7 +9,8 @@ WITH held AS MATERIALIZED (
                SELECT 1 FROM tasks twin
                WHERE twin.business_unit_id = t.business_unit_id AND twin.dedupe_key = t.dedupe_key
                  AND twin.status = 'queued') THEN 'superseded' END) AS outcome
-    FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::jsonb[], $6::float8[], $7::int[])
+    -- The ids in a query of their own: a plan for any arrays looks as dear as one for these, and is kept.
+    FROM unnest((SELECT $1::uuid[]), $2::bigint[], $3::text[], $4::text[], $5::jsonb[], $6::float8[], $7::int[])
         AS l (id, token, outcome, error, result, delay, unburned)
     -- A lease is what being 'running' means to the schema. Asked for the status, the planner would rather walk the
     -- index of all running tasks, which claims and ends fill with dead rows.
@@ -23,7 +24,7 @@ WITH held AS MATERIALIZED (
 ), freed AS (
     UPDATE launch_budget l SET running = l.running - gone.tasks
     FROM (SELECT count(*)::int AS tasks FROM held WHERE class = 'executor') gone
-    WHERE gone.tasks > 0
+    WHERE l.id = 1 AND gone.tasks > 0
 ), requeued AS (
     UPDATE tasks t
     SET status = 'queued', attempts = t.attempts - held.unburned,
