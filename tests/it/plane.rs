@@ -28,7 +28,7 @@ pub struct TestPlane {
     pub deps: Deps,
     /// The database's URL.
     pub database_url: String,
-    offset: std::sync::Mutex<Duration>,
+    offset: tokio::sync::Mutex<Duration>,
     /// The functions' own connections; empty where they share the owner's.
     roles: BTreeMap<Function, Db>,
     /// Holds the objects; goes with the plane.
@@ -85,7 +85,7 @@ impl TestPlane {
         Self {
             deps,
             database_url: database.url.clone(),
-            offset: std::sync::Mutex::default(),
+            offset: tokio::sync::Mutex::default(),
             roles,
             _directory: directory,
             admin: tokio::sync::OnceCell::new(),
@@ -99,13 +99,11 @@ impl TestPlane {
 
     /// Moves the clock that decides, forward, for every process on this database.
     pub async fn advance(&self, by: Duration) {
-        let offset = {
-            let mut offset = self.offset.lock().expect("no test panics while holding it");
-            *offset += by;
-            *offset
-        };
+        // Held until the database knows: of two at once the earlier could come last, or Postgres refuse one of them.
+        let mut offset = self.offset.lock().await;
+        *offset += by;
         let conn = self.deps.db.conn().await.expect("a connection");
-        set_clock_offset(&conn, offset).await.expect("the clock moves");
+        set_clock_offset(&conn, *offset).await.expect("the clock moves");
     }
 
     /// Returns once some statement waits for a lock of another transaction.
@@ -128,7 +126,7 @@ impl TestPlane {
         Self {
             deps,
             database_url: url,
-            offset: std::sync::Mutex::default(),
+            offset: tokio::sync::Mutex::default(),
             roles: BTreeMap::new(),
             _directory: tempfile::tempdir().expect("a scratch directory"),
             admin: tokio::sync::OnceCell::new(),

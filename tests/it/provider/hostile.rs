@@ -92,7 +92,15 @@ impl Hostile {
     fn module(plan: &str, apply: &str) -> Option<Self> {
         let mirror = Mirror::find()?;
         let signs = open_directory();
-        std::fs::write(signs.path().join("mirror"), mirror.path().display().to_string()).unwrap();
+        let stolen_from = if nix::unistd::geteuid().is_root() {
+            mirror.path().to_owned()
+        } else {
+            println!(
+                "SKIP: the provider mirror belongs to the user that runs the module here, so it may write there"
+            );
+            signs.path().join("no-mirror")
+        };
+        std::fs::write(signs.path().join("mirror"), stolen_from.display().to_string()).unwrap();
         let world = world(&mirror, MODULE);
         let (first, second) = world.bundle.token.split_at(world.bundle.token.len() / 2);
         let fill = |text: &str| {
