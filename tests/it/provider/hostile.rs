@@ -95,7 +95,7 @@ impl Hostile {
         let stolen_from = if nix::unistd::geteuid().is_root() {
             mirror.path().to_owned()
         } else {
-            println!(
+            eprintln!(
                 "SKIP: the provider mirror belongs to the user that runs the module here, so it may write there"
             );
             signs.path().join("no-mirror")
