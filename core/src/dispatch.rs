@@ -1,9 +1,24 @@
 //! From a task's kind to the feature that handles it. The only place that knows every kind.
 
+use crate::Deps;
 use crate::db::{DbError, Tx};
 use crate::ids::{IdSource, RunId};
 use crate::runs::{self, RunError};
-use crate::tasks::{ClaimedTask, TaskKind};
+use crate::tasks::{self, Backoff, ClaimedTask, FailedAttempt, TaskError, TaskKind};
+
+/// An attempt failed: its task is queued again, or is a dead letter, and then its feature learns of it.
+pub async fn fail_attempt(
+    tx: &Tx<'_>,
+    deps: &Deps,
+    task: &ClaimedTask,
+    failure: &FailedAttempt,
+) -> Result<(), TaskError> {
+    let next = tasks::service::fail(tx, task.lease, failure, rand::random(), &deps.limits).await?;
+    if next == Backoff::DeadLettered {
+        dead_lettered(tx, deps.ids, task, failure.why()).await?;
+    }
+    Ok(())
+}
 
 /// What follows from a dead letter, in the transaction that made it one.
 pub async fn dead_lettered(

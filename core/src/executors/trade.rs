@@ -18,7 +18,7 @@ use crate::ids::RunId;
 use crate::protocol::{Bundle, LeaseTerms, RunPhase, TradeRequest, VERSION};
 use crate::runs::{self, RunError};
 use crate::secrets::SealError;
-use crate::tasks::{self, Backoff, ClaimedTask, FailedAttempt, Lease, TaskError};
+use crate::tasks::{self, ClaimedTask, FailedAttempt, Lease, TaskError};
 
 /// Shortest nonce in characters.
 const NONCE_CHARS_MIN: usize = 32;
@@ -129,7 +129,7 @@ async fn refuse_reuse(tx: &Tx<'_>, deps: &Deps, ticket: &Ticket) -> Result<(), E
         && !runs::reports::has_begun_apply(tx, RunId(task.subject_id)).await?
     {
         let why = "the executor's ticket was presented twice";
-        end_attempt(tx, deps, &task, &FailedAttempt::Retry(why.into())).await?;
+        dispatch::fail_attempt(tx, deps, &task, &FailedAttempt::Retry(why.into())).await?;
         super::service::request_stop(tx, ticket.executor_id, "its ticket was presented twice").await?;
     }
     let entry = Entry {
@@ -161,7 +161,7 @@ async fn end_unissued(
     tracing::error!(executor.id = %ticket.executor_id, task.id = %ticket.task_id, %error, "no bundle for a run");
     if let Some(task) = lock_attempt(tx, ticket).await? {
         let why = format!("the run cannot be handed to its executor: {error}");
-        end_attempt(tx, deps, &task, &FailedAttempt::Permanent(why)).await?;
+        dispatch::fail_attempt(tx, deps, &task, &FailedAttempt::Permanent(why)).await?;
         super::service::request_stop(tx, ticket.executor_id, "there is no bundle for its run").await?;
     }
     Ok(())
@@ -173,17 +173,4 @@ async fn lock_attempt(tx: &Tx<'_>, ticket: &Ticket) -> Result<Option<ClaimedTask
     let Some(task) = tasks::service::find_held(tx, lease).await? else { return Ok(None) };
     dispatch::lock_subject(tx, task.kind, task.subject_id).await?;
     Ok(tasks::service::find_held(tx, lease).await?)
-}
-
-async fn end_attempt(
-    tx: &Tx<'_>,
-    deps: &Deps,
-    task: &ClaimedTask,
-    failure: &FailedAttempt,
-) -> Result<(), ExecutorError> {
-    let outcome = tasks::service::fail(tx, task.lease, failure, rand::random(), &deps.limits).await?;
-    if outcome == Backoff::DeadLettered {
-        dispatch::dead_lettered(tx, deps.ids, task, failure.why()).await?;
-    }
-    Ok(())
 }

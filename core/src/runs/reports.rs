@@ -21,7 +21,7 @@ use crate::ids::RunId;
 use crate::protocol::{
     ApplyBegun, ApplyDone, ArtifactKind, AttemptFailed, FailureKind, PlanDone, RunPhase, StepStatus,
 };
-use crate::tasks::{self, Backoff, FailedAttempt, FinishedOutcome, TaskKind};
+use crate::tasks::{self, FailedAttempt, FinishedOutcome, TaskKind};
 use crate::{dispatch, executors, workspaces};
 
 const ERROR_CHARS_MAX: usize = 2_000;
@@ -280,11 +280,7 @@ pub async fn attempt_failed(
     let stopped_by_platform = failed.kind == FailureKind::Cancelled && !run.run.cancel_requested;
     if (failed.kind == FailureKind::Transient || stopped_by_platform) && !begun {
         let held = tasks::service::lock_held(&tx, caller.lease).await?;
-        let retry = FailedAttempt::Retry(error.clone());
-        let outcome = tasks::service::fail(&tx, caller.lease, &retry, rand::random(), &deps.limits).await?;
-        if outcome == Backoff::DeadLettered {
-            dispatch::dead_lettered(&tx, deps.ids, &held, &error).await?;
-        }
+        dispatch::fail_attempt(&tx, deps, &held, &FailedAttempt::Retry(error)).await?;
     } else {
         tasks::service::finish(&tx, caller.lease, FinishedOutcome::Done, Some(&error), None).await?;
         if begun {

@@ -143,8 +143,8 @@ pub async fn finish_together(
     Ok(done.iter().map(|(task, _)| task.lease).filter(|lease| !held.contains(&lease.task_id)).collect())
 }
 
-/// An attempt failed: queues the task again, or moves it to the history as a dead letter; then the caller lets the
-/// task's feature know through [`crate::dispatch::dead_lettered`]. `jitter` is in `0.0..1.0`.
+/// An attempt failed: queues the task again, or moves it to the history as a dead letter, of which the task's feature must
+/// learn: [`crate::dispatch::fail_attempt`] does both. `jitter` is in `0.0..1.0`.
 pub async fn fail(
     tx: &Tx<'_>,
     lease: Lease,

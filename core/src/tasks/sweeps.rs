@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::rules::{Verdict, backoff, on_silence};
 use super::sweeps_store::{self as store, Judged, Suspect};
-use super::{Backoff, FailedAttempt, FinishedOutcome, LeasePhase, TaskError, service};
+use super::{FailedAttempt, FinishedOutcome, LeasePhase, TaskError, service};
 use crate::Deps;
 use crate::access::Actor;
 use crate::audit::{self, Action, Entry};
@@ -61,13 +61,8 @@ async fn judge(deps: &Deps, suspect: &Suspect, in_grace: bool) -> Result<Verdict
     let verdict = on_silence(&judged.silent);
     match verdict {
         Verdict::Leave => return Ok(verdict),
-        Verdict::GiveBack => {
-            if !give_back(&tx, deps, &judged).await? {
-                return Ok(Verdict::Leave);
-            }
-        }
-        Verdict::GiveUp => {
-            if !give_up(&tx, deps, &judged).await? {
+        Verdict::GiveBack | Verdict::GiveUp => {
+            if !end_unstarted(&tx, deps, &judged, verdict == Verdict::GiveUp).await? {
                 return Ok(Verdict::Leave);
             }
         }
@@ -86,39 +81,32 @@ async fn judge(deps: &Deps, suspect: &Suspect, in_grace: bool) -> Result<Verdict
     Ok(verdict)
 }
 
-/// The attempt provably never began. `false` if its ticket is being traded right now.
-async fn give_back(tx: &Tx<'_>, deps: &Deps, judged: &Judged) -> Result<bool, TaskError> {
+/// The attempt provably never began: it is given back, or was one too many. `false` if its ticket is being traded right
+/// now.
+async fn end_unstarted(
+    tx: &Tx<'_>,
+    deps: &Deps,
+    judged: &Judged,
+    is_hopeless: bool,
+) -> Result<bool, TaskError> {
     if !void(tx, judged).await? {
         return Ok(false);
     }
-    let why = "its executor never reported for work";
+    let (why, launches) = ("its executor never reported for work", judged.silent.unstarted);
     if judged.cancelled {
         // Queued again it would only be refused at its trade, for ever.
         end_cancelled(tx, deps, judged, why).await?;
-        return Ok(true);
+    } else if is_hopeless {
+        let why = format!(
+            "none of {launches} launched executors reported for work: look at their image, and at their way to the \
+             callback address"
+        );
+        dispatch::fail_attempt(tx, deps, &judged.task, &FailedAttempt::Permanent(why)).await?;
+    } else {
+        let launches = i32::try_from(launches).unwrap_or(i32::MAX);
+        let wait = backoff(launches, deps.limits.backoff_base, deps.limits.backoff_max, rand::random());
+        service::give_back(tx, judged.task.lease, wait, why).await?;
     }
-    let launches = i32::try_from(judged.silent.unstarted).unwrap_or(i32::MAX);
-    let wait = backoff(launches, deps.limits.backoff_base, deps.limits.backoff_max, rand::random());
-    service::give_back(tx, judged.task.lease, wait, why).await?;
-    Ok(true)
-}
-
-/// As many attempts before it, this one never began. `false` if its ticket is being traded right now.
-async fn give_up(tx: &Tx<'_>, deps: &Deps, judged: &Judged) -> Result<bool, TaskError> {
-    if !void(tx, judged).await? {
-        return Ok(false);
-    }
-    if judged.cancelled {
-        end_cancelled(tx, deps, judged, "its executor never reported for work").await?;
-        return Ok(true);
-    }
-    let why = format!(
-        "none of {} launched executors reported for work: look at their image, and at their way to the callback \
-         address",
-        judged.silent.unstarted
-    );
-    service::finish(tx, judged.task.lease, FinishedOutcome::Dead, Some(&why), None).await?;
-    dispatch::dead_lettered(tx, deps.ids, &judged.task, &why).await?;
     Ok(true)
 }
 
@@ -140,17 +128,11 @@ async fn request_stop(tx: &Tx<'_>, judged: &Judged, reason: &str) -> Result<(), 
 }
 
 async fn fail(tx: &Tx<'_>, deps: &Deps, judged: &Judged) -> Result<(), TaskError> {
-    let lease = judged.task.lease;
     let why = silence(judged);
     if judged.cancelled {
         return end_cancelled(tx, deps, judged, why).await;
     }
-    let retry = FailedAttempt::Retry(why.into());
-    let next = service::fail(tx, lease, &retry, rand::random(), &deps.limits).await?;
-    if next == Backoff::DeadLettered {
-        dispatch::dead_lettered(tx, deps.ids, &judged.task, why).await?;
-    }
-    Ok(())
+    dispatch::fail_attempt(tx, deps, &judged.task, &FailedAttempt::Retry(why.into())).await
 }
 
 /// Somebody asked for the attempt's end, and nothing was changed under it.

@@ -7,9 +7,7 @@ use std::time::Instant;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use plumbline_core::db::DbError;
-use plumbline_core::tasks::{
-    self, Backoff, ClaimedTask, FailedAttempt, FinishedOutcome, Lease, TaskClass, TaskError,
-};
+use plumbline_core::tasks::{self, ClaimedTask, FailedAttempt, FinishedOutcome, Lease, TaskClass, TaskError};
 use plumbline_core::{Deps, dispatch};
 use serde_json::Value;
 
@@ -121,12 +119,7 @@ async fn record_failure(deps: &Deps, task: &ClaimedTask, ended: NotDone) -> Resu
     let mut conn = deps.db.conn().await?;
     let tx = conn.begin().await?;
     match ended {
-        NotDone::Failed(failure) => {
-            let next = tasks::service::fail(&tx, task.lease, &failure, rand::random(), &deps.limits).await?;
-            if next == Backoff::DeadLettered {
-                dispatch::dead_lettered(&tx, deps.ids, task, failure.why()).await?;
-            }
-        }
+        NotDone::Failed(failure) => dispatch::fail_attempt(&tx, deps, task, &failure).await?,
         NotDone::Stopped => {
             let why = "the task was asked to stop, or took longer than its wall-clock limit";
             tasks::service::finish(&tx, task.lease, FinishedOutcome::Cancelled, Some(why), None).await?;
