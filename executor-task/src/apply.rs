@@ -12,7 +12,7 @@ use crate::session::Session;
 use crate::state_delivery::Delivery;
 use crate::state_proxy::{Backing, StateProxy};
 use crate::terraform::{self, LOCK_FILE, Terraform};
-use crate::touched::Touched;
+use crate::touched;
 use crate::uploads::{download, upload};
 
 const PLAN_NAME: &str = "tfplan";
@@ -116,8 +116,8 @@ async fn apply(
     let begun = ApplyBegun { plan_sha256: reference.sha256 };
     session.callback.tell(Method::POST, "apply/begin", &begun).await?;
     let plan = session.layout.given.join(PLAN_NAME).to_string_lossy().into_owned();
-    let told = Touched::start(session.callback.clone());
-    let mut reader = ApplyLog::telling(told.news());
+    let (news, told) = touched::start(session.callback.clone());
+    let mut reader = ApplyLog::telling(news);
     let mut show = |bytes: &[u8]| log.write(bytes);
     let ended = {
         let mut read = |bytes: &[u8]| reader.push(bytes, &mut show);
@@ -131,11 +131,13 @@ async fn apply(
             .await
     };
     reader.finish(&mut show);
-    let (touched, summary) = reader.into_facts();
-    left.touched = touched;
+    let summary;
+    (left.touched, summary) = reader.into_facts();
     // Also when the child was lost: what it has written must arrive.
     let delivered = proxy.close().await;
-    told.finish().await;
+    if told.await.is_err() {
+        tracing::error!("the task that tells what is touched crashed");
+    }
     let ended = ended?;
     let is_success = ended.code == Some(0);
     // 1 is an orderly failure, also after an interrupt. A crash or a kill ends it with something else.

@@ -10,8 +10,6 @@ use tokio::sync::mpsc::UnboundedSender;
 const LINE_BYTES_MAX: usize = 1 << 20;
 /// Resources remembered.
 const TOUCHED_MAX: usize = 10_000;
-/// A longer address or id is not remembered.
-const TEXT_CHARS_MAX: usize = 2_000;
 
 /// Reads the output of one apply.
 #[derive(Default)]
@@ -81,13 +79,13 @@ impl ApplyLog {
                 else {
                     return;
                 };
-                let is_kept = |text: &str| text.chars().count() <= TEXT_CHARS_MAX && !text.contains('\0');
-                if matches!(action, "read" | "noop") || self.touched.len() >= TOUCHED_MAX || !is_kept(address)
-                {
+                let is_full = self.touched.len() >= TOUCHED_MAX;
+                if matches!(action, "read" | "noop") || is_full || !TouchedResource::can_tell(address) {
                     return;
                 }
                 let is_known = kind == "apply_complete" || action != "create";
-                let id = text("/hook/id_value").filter(|id| is_known && is_kept(id)).map(str::to_owned);
+                let id = text("/hook/id_value").filter(|id| is_known && TouchedResource::can_tell(id));
+                let id = id.map(str::to_owned);
                 let touched = TouchedResource { address: address.to_owned(), action: action.to_owned(), id };
                 if let Some(news) = &self.news {
                     // A closed channel means that nobody can be told.

@@ -14,10 +14,11 @@ use tokio::time::Instant;
 
 use crate::error::StepError;
 use crate::identity;
+use crate::pauses::Pauses;
 use crate::settings::Settings;
 
-/// First and longest pause between two tries.
-pub(crate) const RETRY_PAUSE: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
+/// Longest pause between two tries.
+pub(crate) const RETRY_PAUSE_MAX: Duration = Duration::from_secs(5);
 /// One small call.
 const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -129,7 +130,7 @@ impl Callback {
         &self,
         make: impl Fn() -> RequestBuilder,
     ) -> Result<Result<Response, Refusal>, StepError> {
-        let mut pause = RETRY_PAUSE.0;
+        let mut pauses = Pauses::up_to(RETRY_PAUSE_MAX);
         loop {
             match make().send().await {
                 Ok(response) if response.status().is_success() || response.status().is_redirection() => {
@@ -141,11 +142,10 @@ impl Callback {
                 }
                 Err(error) => tracing::warn!(error = %error.without_url(), "callback is away, trying again"),
             }
-            if Instant::now() + pause > self.deadline {
+            if pauses.would_pass(self.deadline) {
                 return Err(StepError::Transient("the control plane could not be reached".into()));
             }
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(RETRY_PAUSE.1);
+            pauses.pause().await;
         }
     }
 

@@ -3,21 +3,21 @@
 use plumbline_sts::{Credentials, TaskRole};
 use tokio::time::Instant;
 
-use crate::callback::RETRY_PAUSE;
+use crate::callback::RETRY_PAUSE_MAX;
 use crate::error::StepError;
+use crate::pauses::Pauses;
 
 /// The credentials of this task's role; tried again while ECS does not give them.
 pub(crate) async fn credentials(role: &TaskRole, deadline: Instant) -> Result<Credentials, StepError> {
-    let mut pause = RETRY_PAUSE.0;
+    let mut pauses = Pauses::up_to(RETRY_PAUSE_MAX);
     loop {
         match role.credentials().await {
             Ok(credentials) => return Ok(credentials),
-            Err(error) if Instant::now() + pause > deadline => {
+            Err(error) if pauses.would_pass(deadline) => {
                 return Err(StepError::Transient(error.to_string()));
             }
             Err(error) => tracing::warn!(%error, "trying again"),
         }
-        tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(RETRY_PAUSE.1);
+        pauses.pause().await;
     }
 }

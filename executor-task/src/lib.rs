@@ -24,6 +24,7 @@ mod isolation;
 mod keeper;
 mod log_redaction;
 mod logs;
+mod pauses;
 mod plan;
 mod processes;
 mod provider_mirror;

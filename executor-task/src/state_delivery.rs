@@ -15,15 +15,15 @@ use reqwest::{Method, StatusCode};
 use serde::Deserialize;
 use tokio::sync::{Notify, watch};
 
-use crate::callback::{Callback, Refusal};
+use crate::callback::{Callback, RETRY_PAUSE_MAX, Refusal};
 use crate::error::StepError;
 use crate::files::{Digests, digests};
+use crate::pauses::Pauses;
 use crate::uploads;
 
 /// Larger bodies go through the object store.
 const INLINE_BYTES_MAX: u64 = 1 << 20;
 const INLINE_TIMEOUT: Duration = Duration::from_secs(60);
-const RETRY_PAUSE_MAX: Duration = Duration::from_secs(5);
 /// How long terraform waits for a delivery before it is told "kept" and goes on.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -233,7 +233,7 @@ async fn send_large(callback: &Callback, body: &Spooled, found: &Digests, meta: 
         sha256: found.sha256,
         terraform_version: meta.terraform_version,
     };
-    let mut pause = Duration::from_millis(200);
+    let mut pauses = Pauses::up_to(RETRY_PAUSE_MAX);
     loop {
         let make = || callback.request(Method::POST, "state/uploads").json(&begin).timeout(INLINE_TIMEOUT);
         let answer = patiently(|| callback.send(make)).await?.map_err(|refusal| describe(&refusal))?;
@@ -244,8 +244,7 @@ async fn send_large(callback: &Callback, body: &Spooled, found: &Digests, meta: 
             // The URL may have expired while the store was away: ask for another.
             Err(reason) => tracing::warn!(%reason, "a state upload did not work, trying again"),
         }
-        tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(RETRY_PAUSE_MAX);
+        pauses.pause().await;
     }
 }
 

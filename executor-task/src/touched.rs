@@ -14,30 +14,11 @@ const REPORT_MAX: usize = 200;
 /// How long the first of a report waits for others.
 const GATHER: Duration = Duration::from_millis(200);
 
-/// The sender of what was touched.
-pub(crate) struct Touched {
-    news: mpsc::UnboundedSender<TouchedResource>,
-    sender: JoinHandle<()>,
-}
-
-impl Touched {
-    pub(crate) fn start(callback: Callback) -> Self {
-        let (news, received) = mpsc::unbounded_channel();
-        Self { news, sender: tokio::spawn(send(callback, received)) }
-    }
-
-    /// Where to say it. All of these must be gone before [`Self::finish`].
-    pub(crate) fn news(&self) -> mpsc::UnboundedSender<TouchedResource> {
-        self.news.clone()
-    }
-
-    /// Waits until everything is with `callback`, or cannot be.
-    pub(crate) async fn finish(self) {
-        drop(self.news);
-        if self.sender.await.is_err() {
-            tracing::error!("the sender of touched resources crashed");
-        }
-    }
+/// Where to say it, and the task that passes it on: it ends when the sender is gone and everything is with `callback`, or
+/// cannot be.
+pub(crate) fn start(callback: Callback) -> (mpsc::UnboundedSender<TouchedResource>, JoinHandle<()>) {
+    let (news, received) = mpsc::unbounded_channel();
+    (news, tokio::spawn(send(callback, received)))
 }
 
 async fn send(callback: Callback, mut received: mpsc::UnboundedReceiver<TouchedResource>) {

@@ -11,6 +11,7 @@ use tokio_util::io::ReaderStream;
 use crate::callback::Callback;
 use crate::error::StepError;
 use crate::files::{Digests, digests};
+use crate::pauses::Pauses;
 
 /// One transfer of a large body.
 const TRANSFER_TIMEOUT: Duration = Duration::from_secs(900);
@@ -26,7 +27,7 @@ pub(crate) async fn upload(
 ) -> Result<Digests, StepError> {
     let found = digests(path).map_err(StepError::machine("an artifact cannot be read"))?;
     let begin = UploadBegin { kind, size_bytes: found.size_bytes, sha256: found.sha256 };
-    let mut pause = Duration::from_millis(200);
+    let mut pauses = Pauses::up_to(PAUSE_MAX);
     for attempt in 1..=TRIES {
         let answer: UploadAnswer = callback.post("artifacts", &begin).await?;
         match put(callback, &answer.request, path, found.size_bytes).await {
@@ -39,8 +40,7 @@ pub(crate) async fn upload(
                 tracing::warn!(artifact = kind.as_str(), attempt, %reason, "an upload did not work")
             }
         }
-        tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(PAUSE_MAX);
+        pauses.pause().await;
     }
     Err(StepError::Transient(format!("the {} could not be uploaded", kind.as_str())))
 }

@@ -222,8 +222,13 @@ pub struct AttemptFailed {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TouchedReport {
-    /// At most 500; of two with one address the later counts.
+    /// At most [`Self::RESOURCES_MAX`]; of two with one address the later counts.
     pub resources: Vec<TouchedResource>,
+}
+
+impl TouchedReport {
+    /// Resources in one report.
+    pub const RESOURCES_MAX: usize = 500;
 }
 
 /// A resource that an apply touched, as `terraform apply -json` reports it.
@@ -236,6 +241,13 @@ pub struct TouchedResource {
     pub action: String,
     /// The id that the provider gave, if the log had one.
     pub id: Option<String>,
+}
+
+impl TouchedResource {
+    /// Whether an address, an action or an id can be told: at most 2,000 characters, and no NUL.
+    pub fn can_tell(text: &str) -> bool {
+        text.chars().count() <= 2_000 && !text.contains('\0')
+    }
 }
 
 /// What kind of failure an attempt reports.

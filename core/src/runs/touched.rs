@@ -13,12 +13,8 @@ use crate::ids::RunId;
 use crate::protocol::{RunPhase, TouchedReport, TouchedResource};
 use crate::tfstates;
 
-/// Resources in one report.
-const REPORT_MAX: usize = 500;
 /// Resources kept of one run.
 const KEPT_MAX: i64 = 10_000;
-/// Longest address or id, in characters.
-const TEXT_CHARS_MAX: usize = 2_000;
 /// Resources in an answer.
 const SHOWN_MAX: usize = 1_000;
 
@@ -46,13 +42,14 @@ fn check(report: &TouchedReport) -> Result<(), RunError> {
     let invalid = |field: &str, reason: &str| {
         Err(RunError::Invalid { field: field.to_owned(), reason: reason.to_owned() })
     };
-    if report.resources.len() > REPORT_MAX {
+    if report.resources.len() > TouchedReport::RESOURCES_MAX {
         return invalid("resources", "at most 500 in one report");
     }
-    let is_text = |text: &str| text.chars().count() <= TEXT_CHARS_MAX && !text.contains('\0');
     for resource in &report.resources {
         let texts = [Some(&resource.address), Some(&resource.action), resource.id.as_ref()];
-        if resource.address.is_empty() || !texts.into_iter().flatten().all(|text| is_text(text)) {
+        if resource.address.is_empty()
+            || !texts.into_iter().flatten().all(|text| TouchedResource::can_tell(text))
+        {
             return invalid("resources", "addresses and ids have 1 to 2,000 characters, and no NUL");
         }
     }
