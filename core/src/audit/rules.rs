@@ -92,20 +92,20 @@ impl Draft {
 
     fn of_content(content: &Content<'_>) -> Self {
         let mut before = String::from("{");
-        write_text(&mut before, "action", content.action);
-        write_id(&mut before, ",business_unit_id", content.business_unit_id);
-        write_id(&mut before, ",chain_id", Some(content.chain.0));
+        write_text(&mut before, r#""action":"#, content.action);
+        write_id(&mut before, r#","business_unit_id":"#, content.business_unit_id);
+        write_id(&mut before, r#","chain_id":"#, Some(content.chain.0));
         before.push_str(",\"created_at\":\"");
         let mut middle = String::from("\",\"details\":");
         write_canonical(content.details, &mut middle);
         middle.push_str(FORMAT);
-        write_text(&mut middle, ",resource_id", content.resource_id);
-        write_text(&mut middle, ",resource_type", content.resource_type);
-        write_id(&mut middle, ",run_id", content.run_id);
+        write_text(&mut middle, r#","resource_id":"#, content.resource_id);
+        write_text(&mut middle, r#","resource_type":"#, content.resource_type);
+        write_id(&mut middle, r#","run_id":"#, content.run_id);
         middle.push_str(",\"sequence\":");
         let mut after = String::new();
-        write_id(&mut after, ",user_id", content.user_id);
-        write_id(&mut after, ",workspace_id", content.workspace_id);
+        write_id(&mut after, r#","user_id":"#, content.user_id);
+        write_id(&mut after, r#","workspace_id":"#, content.workspace_id);
         after.push('}');
         Self { chain: content.chain.0, before, middle, after }
     }
@@ -135,21 +135,14 @@ impl Content<'_> {
     }
 }
 
-/// A field's name, after a comma if it begins with one.
-fn write_name(out: &mut String, name: &str) {
-    let plain = name.strip_prefix(',');
-    out.push_str(if plain.is_some() { ",\"" } else { "\"" });
-    out.push_str(plain.unwrap_or(name));
-    out.push_str("\":");
-}
-
-fn write_text(out: &mut String, name: &str, text: &str) {
-    write_name(out, name);
+/// `field` is the field's name as it stands between the value before and its own.
+fn write_text(out: &mut String, field: &str, text: &str) {
+    out.push_str(field);
     write_string(text, out);
 }
 
-fn write_id(out: &mut String, name: &str, id: Option<Uuid>) {
-    write_name(out, name);
+fn write_id(out: &mut String, field: &str, id: Option<Uuid>) {
+    out.push_str(field);
     match id {
         Some(id) => {
             let mut digits = Uuid::encode_buffer();
