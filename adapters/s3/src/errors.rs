@@ -31,6 +31,7 @@ where
     }
 }
 
-fn status<E>(error: &SdkError<E>) -> Option<u16> {
+/// The answer's status, if there was one.
+pub(super) fn status<E>(error: &SdkError<E>) -> Option<u16> {
     error.raw_response().map(|response| response.status().as_u16())
 }

@@ -78,6 +78,8 @@ impl S3Store {
                 Ok(body) => Ok(body.into_bytes()),
                 Err(_) => Err(BlobError::Unavailable("the object broke off".into())),
             },
+            // The range begins where the object ends, or behind it.
+            Err(error) if errors::status(&error) == Some(416) => Ok(Bytes::new()),
             Err(error) => match self.error(key, &error) {
                 missing @ BlobError::NotFound(_) => self.require_bucket().await.and(Err(missing)),
                 other => Err(other),
@@ -127,13 +129,12 @@ impl BlobStore for S3Store {
     }
 
     async fn get_part(&self, key: &str, part: Range<u64>) -> Result<Bytes, BlobError> {
-        // S3 knows no empty range, and refuses one that begins at the end.
-        let size_bytes = self.head(key).await?.ok_or_else(|| BlobError::NotFound(key.into()))?.size_bytes;
-        let last = part.end.min(size_bytes).saturating_sub(1);
-        if part.is_empty() || part.start > last || size_bytes == 0 {
-            return Ok(Bytes::new());
+        // S3 knows no empty range; the object must be there all the same.
+        if part.is_empty() {
+            let there = self.head(key).await?;
+            return there.map(|_| Bytes::new()).ok_or_else(|| BlobError::NotFound(key.into()));
         }
-        self.read(key, Some(format!("bytes={}-{last}", part.start))).await
+        self.read(key, Some(format!("bytes={}-{}", part.start, part.end - 1))).await
     }
 
     async fn head(&self, key: &str) -> Result<Option<BlobHead>, BlobError> {
