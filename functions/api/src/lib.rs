@@ -12,6 +12,8 @@ pub mod openapi;
 pub mod problem;
 pub mod routes;
 
+use std::sync::LazyLock;
+
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use plumbline_core::Deps;
@@ -21,10 +23,13 @@ use plumbline_core::Deps;
 /// # Panics
 /// If a route has no rule, or a rule no route: neither is ever deployed.
 pub fn router(deps: Deps) -> Router {
+    let guarded = ROUTES.clone().layer(from_fn_with_state(deps.clone(), guard::guard));
+    layers::wrap(guarded.with_state(deps))
+}
+
+static ROUTES: LazyLock<Router<Deps>> = LazyLock::new(|| {
     let (router, document) = openapi::documented_router();
     let wrong = guard::mismatches(&document);
     assert!(wrong.is_empty(), "routes without a rule, or rules without a route: {wrong:?}");
-    let router = router.merge(openapi::route(&document));
-    let guarded = router.layer(from_fn_with_state(deps.clone(), guard::guard));
-    layers::wrap(guarded.with_state(deps))
-}
+    router.merge(openapi::route(&document))
+});
