@@ -126,11 +126,13 @@ fn every_test_that_a_document_names_exists() {
     for file in files {
         known.push_str(&std::fs::read_to_string(file).expect("a source file"));
     }
-    let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("a document");
-    let named = named_tests(&text);
-    assert!(named.len() > 5, "it names tests");
-    for test in named {
-        let name = test.rsplit("::").next().unwrap_or_default();
-        assert!(known.contains(&format!("fn {name}(")), "ARCHITECTURE.md names {test}, which does not exist");
+    for document in ["ARCHITECTURE.md", "docs/security.md"] {
+        let text = std::fs::read_to_string(root().join(document)).expect("a document");
+        let named = named_tests(&text);
+        assert!(named.len() > 5, "{document} names tests");
+        for test in named {
+            let name = test.rsplit("::").next().unwrap_or_default();
+            assert!(known.contains(&format!("fn {name}(")), "{document} names {test}, which does not exist");
+        }
     }
 }
