@@ -1,6 +1,8 @@
 //! Every action that the audit log knows: how it comes about, and what it then says. A new one does not compile here
 //! without a row.
 
+mod stories;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -22,6 +24,8 @@ use crate::world::World;
 enum Story {
     SignIn,
     Units,
+    People,
+    Passwords,
     Workspaces,
     Repositories,
     Applied,
@@ -46,7 +50,21 @@ fn row(action: Action) -> (Story, &'static str, By) {
         A::Login | A::Logout | A::SessionRefreshReused => (Story::SignIn, "session", Person),
         // Done to a user, by nobody that is known.
         A::LoginFailed | A::UserBootstrap => (Story::SignIn, "user", System),
-        A::BusinessUnitCreate | A::BusinessUnitUpdate => (Story::Units, "business_unit", Person),
+        A::BusinessUnitCreate | A::BusinessUnitUpdate | A::BusinessUnitArchive | A::BusinessUnitUnarchive => {
+            (Story::Units, "business_unit", Person)
+        }
+        A::UserCreate | A::UserUpdate | A::UserDisable | A::UserEnable | A::UserDelete => {
+            (Story::People, "user", Person)
+        }
+        A::MembershipGrant | A::MembershipRevoke => (Story::People, "membership", Person),
+        A::UserSetPassword
+        | A::UserChangePassword
+        | A::UserChangePasswordFailed
+        | A::UserInvite
+        | A::UserInviteRevoke
+        | A::UserInviteAccept
+        | A::SessionEndAll => (Story::Passwords, "user", Person),
+        A::SessionEnd => (Story::Passwords, "session", Person),
         A::WorkspaceCreate | A::WorkspaceUpdate | A::WorkspaceDelete => {
             (Story::Workspaces, "workspace", Person)
         }
@@ -116,6 +134,8 @@ async fn tell(story: Story) -> TestPlane {
     match story {
         Story::SignIn => sign_in().await,
         Story::Units => units().await,
+        Story::People => stories::people().await,
+        Story::Passwords => stories::passwords().await,
         Story::Workspaces => workspaces().await,
         Story::Repositories => repositories().await,
         Story::Applied => applied().await,
@@ -160,7 +180,9 @@ async fn units() -> TestPlane {
     let admin = plane.admin_token().await;
     let made = ok(&plane, &admin, "POST", "business-units", json!({ "slug": "blue", "name": "Blue" })).await;
     let path = format!("business-units/{}", made["id"].as_str().unwrap());
-    ok(&plane, &admin, "PUT", &path, json!({ "slug": "blue", "name": "Bluer" })).await;
+    ok(&plane, &admin, "PUT", &path, json!({ "name": "Bluer" })).await;
+    ok(&plane, &admin, "POST", &format!("{path}/archive"), None).await;
+    ok(&plane, &admin, "POST", &format!("{path}/unarchive"), None).await;
     plane
 }
 

@@ -114,6 +114,8 @@ pub struct Ctx {
     pub actor: Actor,
     /// Where they act.
     pub scope: Scope,
+    /// Whether the one unit of the scope is archived: it is read, by superadmins, and nothing is written in it.
+    pub unit_archived: bool,
     /// The role in that scope. Superadmins have `Admin`.
     pub role: Role,
     /// Whether the caller stands above all business units.

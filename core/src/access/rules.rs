@@ -24,6 +24,8 @@ pub enum Permission {
     AdministerWorkspaces,
     /// Read the audit log of the unit.
     ReadAudit,
+    /// See the unit's people, make and invite new ones, give and take their memberships.
+    AdministerUsers,
     /// Create and change business units, verify every audit chain.
     AdministerPlatform,
 }
@@ -36,8 +38,25 @@ impl Permission {
             Self::ReadTasks | Self::ReadLogs | Self::ReadState | Self::OperateRuns | Self::WriteState => {
                 Some(Role::Operator)
             }
-            Self::AdministerState | Self::AdministerWorkspaces | Self::ReadAudit => Some(Role::Admin),
+            Self::AdministerState | Self::AdministerWorkspaces | Self::ReadAudit | Self::AdministerUsers => {
+                Some(Role::Admin)
+            }
             Self::AdministerPlatform => None,
+        }
+    }
+
+    /// Whether it writes in a business unit, which an archived one does not allow. People and units themselves are
+    /// not in a unit.
+    fn writes_in_unit(self) -> bool {
+        match self {
+            Self::OperateRuns | Self::WriteState | Self::AdministerState | Self::AdministerWorkspaces => true,
+            Self::Read
+            | Self::ReadTasks
+            | Self::ReadLogs
+            | Self::ReadState
+            | Self::ReadAudit
+            | Self::AdministerUsers
+            | Self::AdministerPlatform => false,
         }
     }
 }
@@ -61,6 +80,9 @@ pub enum AccessError {
     /// Only a person can do this.
     #[error("only a person can do this")]
     PersonRequired,
+    /// Nothing is written in an archived unit.
+    #[error("the business unit is archived: it can be read, and nothing can be changed or started in it")]
+    UnitArchived,
 }
 
 impl Ctx {
@@ -71,11 +93,13 @@ impl Ctx {
             Some(least) => self.role >= least,
             None => false,
         };
-        if allowed {
-            Ok(())
-        } else {
-            Err(AccessError::Forbidden { needs: permission.least_role(), has: self.role })
+        if !allowed {
+            return Err(AccessError::Forbidden { needs: permission.least_role(), has: self.role });
         }
+        if self.unit_archived && permission.writes_in_unit() {
+            return Err(AccessError::UnitArchived);
+        }
+        Ok(())
     }
 
     /// The one unit of the request.

@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use lambda_http::request::RequestContext;
 use plumbline_core::Deps;
 use plumbline_core::access::{Ctx, TraceParent};
-use plumbline_core::sessions;
+use plumbline_core::sessions::{self, Origin};
 
 use crate::problem::Problem;
 
@@ -25,19 +25,48 @@ impl FromRequestParts<Deps> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, deps: &Deps) -> Result<Self, Problem> {
-        let unit = match parts.headers.get(BUSINESS_UNIT) {
-            None => None,
-            // Bytes that are no text name no unit; the answer is that of an unknown slug.
-            Some(value) => Some(value.to_str().unwrap_or("?")),
-        };
-        let mut ctx = sessions::service::authenticate(deps, bearer(&parts.headers)?, unit).await?;
-        ctx.traceparent = parts
-            .headers
-            .get("traceparent")
-            .and_then(|value| value.to_str().ok())
-            .and_then(TraceParent::parse);
-        Ok(Self(ctx))
+        let unit = unit_header(&parts.headers);
+        let ctx = sessions::service::authenticate(deps, bearer(&parts.headers)?, unit).await?;
+        Ok(Self(with_trace(ctx, &parts.headers)))
     }
+}
+
+/// The caller of a route that is open to somebody who must change their password first, too.
+#[derive(Clone, Debug)]
+pub struct Newcomer(pub Ctx);
+
+impl FromRequestParts<Deps> for Newcomer {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, deps: &Deps) -> Result<Self, Problem> {
+        let unit = unit_header(&parts.headers);
+        let ctx = sessions::service::authenticate_newcomer(deps, bearer(&parts.headers)?, unit).await?;
+        Ok(Self(with_trace(ctx, &parts.headers)))
+    }
+}
+
+/// The caller as a person, in no unit, for what is theirs alone. They may have to change their password first: the use
+/// cases that are not about that refuse them.
+#[derive(Clone, Debug)]
+pub struct Own(pub sessions::Bearer);
+
+impl FromRequestParts<Deps> for Own {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, deps: &Deps) -> Result<Self, Problem> {
+        Ok(Self(sessions::service::identify(deps, bearer(&parts.headers)?).await?))
+    }
+}
+
+fn unit_header(headers: &HeaderMap) -> Option<&str> {
+    // Bytes that are no text name no unit; the answer is that of an unknown slug.
+    headers.get(BUSINESS_UNIT).map(|value| value.to_str().unwrap_or("?"))
+}
+
+fn with_trace(mut ctx: Ctx, headers: &HeaderMap) -> Ctx {
+    ctx.traceparent =
+        headers.get("traceparent").and_then(|value| value.to_str().ok()).and_then(TraceParent::parse);
+    ctx
 }
 
 /// The token of `Authorization: Bearer`.
@@ -58,9 +87,9 @@ pub fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {
 
 /// Where a request comes from, for throttling. What headers such as `X-Forwarded-For` claim is not believed.
 #[derive(Clone, Debug)]
-pub struct ClientAddress(pub Option<String>);
+pub struct Client(pub Origin);
 
-impl FromRequestParts<Deps> for ClientAddress {
+impl FromRequestParts<Deps> for Client {
     type Rejection = std::convert::Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _deps: &Deps) -> Result<Self, Self::Rejection> {
@@ -69,6 +98,7 @@ impl FromRequestParts<Deps> for ClientAddress {
             _ => None,
         };
         let socket = || parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip().to_string());
-        Ok(Self(gateway.or_else(socket)))
+        let agent = parts.headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
+        Ok(Self(Origin::new(gateway.or_else(socket).as_deref(), agent)))
     }
 }

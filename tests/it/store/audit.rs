@@ -28,6 +28,7 @@ fn auditor(scope: Scope) -> Ctx {
     Ctx {
         actor: Actor::System,
         scope,
+        unit_archived: false,
         role: Role::Admin,
         is_superadmin: scope == Scope::All,
         traceparent: None,
