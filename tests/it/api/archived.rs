@@ -6,7 +6,7 @@ use plumbline_core::tasks::{self, FailedAttempt, TaskClass};
 use plumbline_runtime::Function;
 use serde_json::{Value, json};
 
-use crate::executors::{ADDS_ONE, FakeExecutor};
+use crate::executors::FakeExecutor;
 use crate::plane::{Answer, TestPlane, slug};
 use crate::store::state_client::{Backend, lock_info, state};
 use crate::world::World;
@@ -189,7 +189,7 @@ async fn what_waits_plans_or_awaits_approval_is_cancelled_and_its_executor_stopp
         let (_, _, run) = unit.as_root(None, "GET", &format!("runs/{id}"), None).await;
         assert_eq!((&run["status"], &run["status_reason"]), (&json!("cancelled"), &json!("unit_archived")));
     }
-    assert_eq!(executor.plan(ADDS_ONE).await.0, StatusCode::CONFLICT, "it learns at its next call");
+    assert_eq!(executor.heartbeat().await.0, StatusCode::CONFLICT, "it learns at its next call");
     assert_eq!(world.live_tasks("run_plan").await, 0, "and no other run was started instead");
     let entries = world.audit_actions(&planned).await;
     assert_eq!(entries.last().map(String::as_str), Some("run.cancel"));

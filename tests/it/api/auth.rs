@@ -70,7 +70,8 @@ async fn too_many_attempts_on_one_account_are_throttled_for_a_minute() {
     let limits = Limits { bcrypt_cost: 4, logins_per_minute: 3, ..Limits::default() };
     let plane = TestPlane::start_with(limits, 4).await;
     plane.admin_token().await;
-    for _ in 0..2 {
+    for _ in 0..3 {
+        assert_eq!(sign_in(&plane, ADMIN_EMAIL, PASSWORD).await.0, StatusCode::OK, "not counted");
         assert_eq!(sign_in(&plane, ADMIN_EMAIL, "wrong password").await.0, StatusCode::UNAUTHORIZED);
     }
     let body = json!({ "email": ADMIN_EMAIL, "password": PASSWORD });
