@@ -101,6 +101,8 @@ ids! {
     ArtifactId;
     /// One sign-in and all refresh tokens that follow from it.
     SessionId;
+    /// A long-lived credential of a program.
+    ApiKeyId;
 }
 
 /// Makes ids. The only place where ids come from.

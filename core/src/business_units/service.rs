@@ -3,12 +3,13 @@
 use serde_json::json;
 
 use super::model::{BusinessUnitChange, BusinessUnitView, NewBusinessUnit};
+use super::store::Sight;
 use super::{BusinessUnitError, rules, store};
 use crate::Deps;
-use crate::access::{AccessError, Actor, Ctx, Permission, Scope};
+use crate::access::{AccessError, Actor, Credential, Ctx, Permission, Scope};
 use crate::audit::{self, Action, Entry};
 use crate::db::{DbError, Query, Tx};
-use crate::ids::{BusinessUnitId, IdSource, UserId};
+use crate::ids::{BusinessUnitId, IdSource};
 use crate::page::{Page, PageRequest};
 use crate::tfstates;
 
@@ -82,7 +83,7 @@ pub async fn set_archived(
 
 /// One of the units that the caller sees: their own, or any for a superadmin. The request's scope does not matter.
 pub async fn get(deps: &Deps, ctx: &Ctx, id: BusinessUnitId) -> Result<BusinessUnitView, BusinessUnitError> {
-    let found = store::find(&deps.db.conn().await?, id, member(ctx)?).await?;
+    let found = store::find(&deps.db.conn().await?, id, sight(ctx)?).await?;
     found.ok_or(BusinessUnitError::NotFound)
 }
 
@@ -94,7 +95,7 @@ pub async fn list(
     page: PageRequest,
 ) -> Result<Page<BusinessUnitView>, BusinessUnitError> {
     let conn = deps.db.conn().await?;
-    let rows = store::list(&conn, archived, member(ctx)?, page.cursor, page.limit + 1).await?;
+    let rows = store::list(&conn, archived, sight(ctx)?, page.cursor, page.limit + 1).await?;
     Ok(Page::from_rows(rows, page.limit, |unit| unit.id.into()))
 }
 
@@ -112,7 +113,7 @@ pub async fn find_seen(
     ctx: &Ctx,
     slug: &str,
 ) -> Result<Option<BusinessUnitId>, BusinessUnitError> {
-    Ok(store::find_seen(query, slug, member(ctx)?).await?)
+    Ok(store::find_seen(query, slug, sight(ctx)?).await?)
 }
 
 /// Refuses to begin something in an archived unit. Only for those who act in all units at once: in one unit
@@ -138,11 +139,15 @@ pub async fn ensure_default(tx: &Tx<'_>, ids: IdSource) -> Result<BusinessUnitId
 
 /// The slug of a unit.
 pub async fn find_slug(query: &impl Query, id: BusinessUnitId) -> Result<Option<String>, DbError> {
-    Ok(store::find(query, id, None).await?.map(|unit| unit.slug))
+    Ok(store::find(query, id, Sight::All).await?.map(|unit| unit.slug))
 }
 
-fn member(ctx: &Ctx) -> Result<Option<UserId>, BusinessUnitError> {
-    Ok(if ctx.is_superadmin { None } else { Some(ctx.person()?) })
+fn sight(ctx: &Ctx) -> Result<Sight, BusinessUnitError> {
+    Ok(match ctx.credential {
+        Credential::Key { .. } => Sight::Unit(ctx.unit()?),
+        Credential::Session(_) if ctx.is_superadmin => Sight::All,
+        Credential::Session(_) => Sight::Member(ctx.person()?),
+    })
 }
 
 fn duplicate(error: DbError) -> BusinessUnitError {

@@ -70,32 +70,57 @@ pub(super) async fn find_archived(
     Ok(rows.iter().map(|row| (row.get("id"), row.get("archived"))).collect())
 }
 
-// NULL as the member means that the caller sees every unit.
+/// Which units somebody sees.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Sight {
+    /// Every unit.
+    All,
+    /// Those where they are a member.
+    Member(UserId),
+    /// One.
+    Unit(BusinessUnitId),
+}
+
+impl Sight {
+    /// As parameters: the member, the unit; NULL does not restrict.
+    fn params(self) -> (Option<UserId>, Option<BusinessUnitId>) {
+        match self {
+            Self::All => (None, None),
+            Self::Member(user) => (Some(user), None),
+            Self::Unit(unit) => (None, Some(unit)),
+        }
+    }
+}
+
 const GET: &str = "
     SELECT id, slug, name, archived_at, created_at, updated_at FROM business_units
     WHERE id = $1
-      AND ($2::uuid IS NULL OR id IN (SELECT business_unit_id FROM memberships WHERE user_id = $2))";
+      AND ($2::uuid IS NULL OR id IN (SELECT business_unit_id FROM memberships WHERE user_id = $2))
+      AND ($3::uuid IS NULL OR id = $3)";
 
 pub(super) async fn find(
     query: &impl Query,
     id: BusinessUnitId,
-    member: Option<UserId>,
+    sight: Sight,
 ) -> Result<Option<BusinessUnitView>, DbError> {
-    Ok(query.query_opt(GET, &[&id, &member]).await?.as_ref().map(unit))
+    let (member, only) = sight.params();
+    Ok(query.query_opt(GET, &[&id, &member, &only]).await?.as_ref().map(unit))
 }
 
 const FIND_SEEN: &str = "
     SELECT id FROM business_units
     WHERE slug = $1 AND archived_at IS NULL
-      AND ($2::uuid IS NULL OR id IN (SELECT business_unit_id FROM memberships WHERE user_id = $2))";
+      AND ($2::uuid IS NULL OR id IN (SELECT business_unit_id FROM memberships WHERE user_id = $2))
+      AND ($3::uuid IS NULL OR id = $3)";
 
-/// The unit in use with this slug that the member sees.
+/// The unit in use with this slug that somebody sees.
 pub(super) async fn find_seen(
     query: &impl Query,
     slug: &str,
-    member: Option<UserId>,
+    sight: Sight,
 ) -> Result<Option<BusinessUnitId>, DbError> {
-    Ok(query.query_opt(FIND_SEEN, &[&slug, &member]).await?.map(|row| row.get("id")))
+    let (member, only) = sight.params();
+    Ok(query.query_opt(FIND_SEEN, &[&slug, &member, &only]).await?.map(|row| row.get("id")))
 }
 
 const FIND_BY_SLUG: &str = "SELECT id FROM business_units WHERE slug = $1";
@@ -108,15 +133,18 @@ const LIST: &str = "
     SELECT id, slug, name, archived_at, created_at, updated_at FROM business_units
     WHERE (archived_at IS NOT NULL) = $1
       AND ($2::uuid IS NULL OR id IN (SELECT business_unit_id FROM memberships WHERE user_id = $2))
-      AND ($3::uuid IS NULL OR id < $3)
-    ORDER BY id DESC LIMIT $4";
+      AND ($3::uuid IS NULL OR id = $3)
+      AND ($4::uuid IS NULL OR id < $4)
+    ORDER BY id DESC LIMIT $5";
 
 pub(super) async fn list(
     query: &impl Query,
     archived: bool,
-    member: Option<UserId>,
+    sight: Sight,
     before: Option<Uuid>,
     limit: i64,
 ) -> Result<Vec<BusinessUnitView>, DbError> {
-    Ok(query.query(LIST, &[&archived, &member, &before, &limit]).await?.iter().map(unit).collect())
+    let (member, only) = sight.params();
+    let rows = query.query(LIST, &[&archived, &member, &only, &before, &limit]).await?;
+    Ok(rows.iter().map(unit).collect())
 }

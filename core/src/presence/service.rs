@@ -41,6 +41,6 @@ pub async fn forget(deps: &Deps) -> Result<u64, DbError> {
 fn person(ctx: &Ctx) -> Result<UserId, AccessError> {
     match &ctx.actor {
         Actor::User { id, .. } => Ok(*id),
-        Actor::System => Err(AccessError::PersonRequired),
+        Actor::Key { .. } | Actor::System => Err(AccessError::PersonRequired),
     }
 }

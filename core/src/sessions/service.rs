@@ -10,7 +10,7 @@ use super::throttle::{self, Attempt};
 use super::tokens::{self, RefreshToken};
 use super::{SessionError, resolve_scope};
 use crate::Deps;
-use crate::access::{Actor, Ctx, Role};
+use crate::access::{Actor, Credential, Ctx, Role};
 use crate::audit::{self, Action, Entry};
 use crate::db::{DbError, Tx};
 use crate::ids::SessionId;
@@ -64,6 +64,7 @@ fn ctx(claims: &Claims, standing: Standing, requested: Requested<'_>) -> Result<
     let place = resolve_scope(&standing, requested)?;
     Ok(Ctx {
         actor: Actor::User { id: claims.sub, email: standing.email },
+        credential: Credential::Session(claims.jti),
         scope: place.scope,
         unit_archived: place.archived,
         role: place.role,

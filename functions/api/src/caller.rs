@@ -1,6 +1,5 @@
-//! Who calls: turns the `Authorization` and `X-Business-Unit` headers into a [`Ctx`], once per request.
-//!
-//! Take [`Caller`] before `Path`, `Query` and `Body`: a stranger learns nothing from how their request is wrong.
+//! Who calls: turns the `Authorization` and `X-Business-Unit` headers into a [`Ctx`], once per request and before its
+//! route is reached: a stranger learns nothing from how their request is wrong.
 
 use std::net::SocketAddr;
 
@@ -10,6 +9,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use lambda_http::request::RequestContext;
 use plumbline_core::Deps;
 use plumbline_core::access::{Ctx, TraceParent};
+use plumbline_core::callers;
 use plumbline_core::sessions::{self, Origin};
 
 use crate::problem::Problem;
@@ -24,24 +24,9 @@ pub struct Caller(pub Ctx);
 impl FromRequestParts<Deps> for Caller {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, deps: &Deps) -> Result<Self, Problem> {
-        let unit = unit_header(&parts.headers);
-        let ctx = sessions::service::authenticate(deps, bearer(&parts.headers)?, unit).await?;
-        Ok(Self(with_trace(ctx, &parts.headers)))
-    }
-}
-
-/// The caller of a route that is open to somebody who must change their password first, too.
-#[derive(Clone, Debug)]
-pub struct Newcomer(pub Ctx);
-
-impl FromRequestParts<Deps> for Newcomer {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, deps: &Deps) -> Result<Self, Problem> {
-        let unit = unit_header(&parts.headers);
-        let ctx = sessions::service::authenticate_newcomer(deps, bearer(&parts.headers)?, unit).await?;
-        Ok(Self(with_trace(ctx, &parts.headers)))
+    /// A route that is open to anybody has no caller: its rule and its handler contradict each other.
+    async fn from_request_parts(parts: &mut Parts, _deps: &Deps) -> Result<Self, Problem> {
+        parts.extensions.get().cloned().map(Self).ok_or_else(Problem::closed)
     }
 }
 
@@ -53,9 +38,27 @@ pub struct Own(pub sessions::Bearer);
 impl FromRequestParts<Deps> for Own {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, deps: &Deps) -> Result<Self, Problem> {
-        Ok(Self(sessions::service::identify(deps, bearer(&parts.headers)?).await?))
+    /// Only where the route's rule says that it is a person's own.
+    async fn from_request_parts(parts: &mut Parts, _deps: &Deps) -> Result<Self, Problem> {
+        parts.extensions.get().cloned().map(Self).ok_or_else(Problem::closed)
     }
+}
+
+/// The caller that a request's headers prove.
+pub(crate) async fn authenticate(deps: &Deps, headers: &HeaderMap) -> Result<Ctx, Problem> {
+    let ctx = callers::authenticate(deps, bearer(headers)?, unit_header(headers)).await?;
+    Ok(with_trace(ctx, headers))
+}
+
+/// The same for a person who may have to change their password first.
+pub(crate) async fn authenticate_newcomer(deps: &Deps, headers: &HeaderMap) -> Result<Ctx, Problem> {
+    let ctx = callers::authenticate_newcomer(deps, bearer(headers)?, unit_header(headers)).await?;
+    Ok(with_trace(ctx, headers))
+}
+
+/// The person that a request's headers prove, in no unit.
+pub(crate) async fn identify(deps: &Deps, headers: &HeaderMap) -> Result<sessions::Bearer, Problem> {
+    Ok(callers::identify(deps, bearer(headers)?).await?)
 }
 
 fn unit_header(headers: &HeaderMap) -> Option<&str> {

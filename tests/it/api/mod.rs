@@ -1,9 +1,11 @@
 //! Tests of api, one file per feature.
 
+mod api_keys;
 mod archived;
 mod audit;
 mod auth;
 mod business_units;
+mod permissions;
 mod presence;
 mod repeated;
 mod repositories;

@@ -11,7 +11,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::body::Body;
-use crate::caller::{Client, Newcomer, Own, bearer};
+use crate::caller::{Caller, Client, Own, bearer};
 use crate::problem::Problem;
 
 pub(super) fn routes() -> OpenApiRouter<Deps> {
@@ -142,7 +142,7 @@ async fn config() -> Json<AuthConfig> {
 
 /// The caller. Open to those who must change their password first.
 #[utoipa::path(get, path = "/me", tag = "auth", responses((status = 200, body = Me)))]
-async fn me(State(deps): State<Deps>, Newcomer(ctx): Newcomer) -> Result<Json<Me>, Problem> {
+async fn me(State(deps): State<Deps>, Caller(ctx): Caller) -> Result<Json<Me>, Problem> {
     Ok(Json(users::service::me(&deps, &ctx).await?))
 }
 
