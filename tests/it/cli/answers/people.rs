@@ -1,4 +1,4 @@
-//! Rows about people, their sessions and their units.
+//! Rows about people, their sessions, keys and units.
 
 use super::Row;
 use super::Scripts::{Get, Nothing};
@@ -7,6 +7,7 @@ const ADA: &str = "user ada@example.com\nid P\nname Ada\nstatus invited\nroles s
 
 pub(super) fn rows() -> Vec<Row> {
     let mut rows = units_and_sessions();
+    rows.extend(keys());
     rows.extend(users());
     rows.extend(powers());
     rows
@@ -69,6 +70,42 @@ fn units_and_sessions() -> Vec<Row> {
             "ID THIS SIGNED IN RENEWED ADDRESS PROGRAM\nS yes - - 192.0.2.7 plumb/9",
         ),
         ("session end S", "DELETE /sessions/S", Nothing, "The session is ended."),
+    ]
+}
+
+fn keys() -> Vec<Row> {
+    vec![
+        (
+            "api-key list",
+            "GET /api-keys",
+            Get("GET /api-keys"),
+            "ID NAME TOKEN CAPABILITY LAST USED STATUS\nK ci plb_abcdefgh… plan - good",
+        ),
+        (
+            "api-key create ci --capability plan --workspace W",
+            r#"POST /api-keys {"capability":"plan","name":"ci","workspace_ids":["W"]}"#,
+            Get("POST /api-keys"),
+            "plb_the-token",
+        ),
+        (
+            "api-key show K",
+            "GET /api-keys/K",
+            Get("GET /api-keys/K"),
+            "K ci (plb_abcdefgh…)\ncapability plan, good\nonly workspaces: W",
+        ),
+        (
+            "api-key regenerate K --yes",
+            "POST /api-keys/K/regenerate",
+            Get("POST /api-keys/K/regenerate"),
+            "plb_the-token",
+        ),
+        (
+            "api-key rotate K",
+            r#"POST /api-keys/K/rotate {"overlap_hours":24}"#,
+            Get("POST /api-keys/K/rotate"),
+            "plb_the-token",
+        ),
+        ("api-key revoke K --yes", "DELETE /api-keys/K", Get("DELETE /api-keys/K"), "Revoked API key K."),
     ]
 }
 
