@@ -44,12 +44,17 @@ CREATE TABLE sessions (
     expires_at         timestamptz NOT NULL,
     revoked_at         timestamptz,
     revoked_reason     text,
+    -- Only where a password opened it does a forced change of the password stand in the way.
+    by_password        boolean NOT NULL DEFAULT true,
+    -- Where it was opened from, and with what, as far as that is known.
+    address            inet,
+    user_agent         text CHECK (length(user_agent) <= 255),
     created_at         timestamptz NOT NULL DEFAULT plumbline_now(),
     refreshed_at       timestamptz NOT NULL DEFAULT plumbline_now()
 );
-CREATE INDEX sessions_user ON sessions (user_id);
+CREATE INDEX sessions_user ON sessions (user_id, id);
 
--- Sign-in attempts in the current minute, per account and per address.
+-- Sign-in attempts in the current minute, by what they are counted under.
 CREATE TABLE login_attempts (
     key        text PRIMARY KEY,
     window_at  timestamptz NOT NULL,

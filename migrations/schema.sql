@@ -274,6 +274,17 @@ CREATE TABLE installation (
     CONSTRAINT installation_pkey PRIMARY KEY (id)
 );
 
+CREATE TABLE invites (
+    user_id uuid NOT NULL,
+    token_hash bytea NOT NULL,
+    created_by uuid,
+    expires_at timestamp with time zone NOT NULL,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT invites_pkey PRIMARY KEY (user_id),
+    CONSTRAINT invites_token UNIQUE (token_hash),
+    CONSTRAINT invites_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+);
+
 CREATE TABLE launch_budget (
     id smallint DEFAULT 1 NOT NULL,
     running integer DEFAULT 0 NOT NULL,
@@ -438,9 +449,13 @@ CREATE TABLE sessions (
     expires_at timestamp with time zone NOT NULL,
     revoked_at timestamp with time zone,
     revoked_reason text,
+    by_password boolean DEFAULT true NOT NULL,
+    address inet,
+    user_agent text,
     created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
     refreshed_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
     CONSTRAINT sessions_pkey PRIMARY KEY (id),
+    CONSTRAINT sessions_user_agent_check CHECK ((length(user_agent) <= 255)),
     CONSTRAINT sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 );
 
@@ -585,6 +600,15 @@ CREATE TABLE touched_resources (
     CONSTRAINT touched_resources_pkey PRIMARY KEY (run_id, address)
 );
 
+CREATE TABLE user_presence (
+    user_id uuid NOT NULL,
+    viewed_unit_id uuid,
+    last_seen_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT user_presence_pkey PRIMARY KEY (user_id),
+    CONSTRAINT user_presence_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE,
+    CONSTRAINT user_presence_viewed_unit_id_fkey FOREIGN KEY (viewed_unit_id) REFERENCES business_units(id)
+);
+
 CREATE TABLE users (
     id uuid NOT NULL,
     email text NOT NULL,
@@ -690,7 +714,7 @@ CREATE INDEX runs_unapproved ON public.runs USING btree (plan_expires_at) WHERE 
 
 CREATE INDEX runs_waiting_for_workspace ON public.runs USING btree (workspace_id, id) WHERE waiting;
 
-CREATE INDEX sessions_user ON public.sessions USING btree (user_id);
+CREATE INDEX sessions_user ON public.sessions USING btree (user_id, id);
 
 CREATE INDEX state_uploads_expired ON public.state_uploads USING btree (url_expires_at) WHERE (status = 'pending'::text);
 
@@ -705,6 +729,8 @@ CREATE INDEX tasks_due ON public.tasks USING btree (business_unit_id, class, pri
 CREATE INDEX tasks_running ON public.tasks USING btree (class) WHERE (status = 'running'::text);
 
 CREATE INDEX tasks_subject ON public.tasks USING btree (subject_id);
+
+CREATE INDEX user_presence_seen ON public.user_presence USING btree (last_seen_at);
 
 CREATE TRIGGER audit_checkpoints_no_delete BEFORE DELETE ON public.audit_checkpoints FOR EACH ROW EXECUTE FUNCTION audit_refuse();
 

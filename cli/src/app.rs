@@ -51,6 +51,14 @@ impl App {
         }
         Ok(Outcome::Done)
     }
+
+    /// Says what was done where the server answered without a document; scripts get nothing.
+    pub fn say(&self, text: &str) -> anyhow::Result<Outcome> {
+        if !self.screen.json {
+            self.screen.print(text)?;
+        }
+        Ok(Outcome::Done)
+    }
 }
 
 /// The key of a program; never an argument, which other users of the machine could read.

@@ -8,11 +8,13 @@ use crate::commands::approvals::{ApproveArgs, RejectArgs};
 use crate::commands::audit::AuditCommand;
 use crate::commands::business_units::BusinessUnitCommand;
 use crate::commands::completions::CompletionsArgs;
+use crate::commands::passwords::{AcceptInviteArgs, PasswordArgs};
 use crate::commands::runs::RunCommand;
-use crate::commands::sessions::LoginArgs;
+use crate::commands::sessions::{LoginArgs, LogoutArgs, SessionCommand};
 use crate::commands::state_locks::LockCommand;
 use crate::commands::tasks::TaskCommand;
 use crate::commands::tfstates::StateCommand;
+use crate::commands::users::UserCommand;
 use crate::commands::workspaces::WorkspaceCommand;
 
 const EXAMPLES: &str = "\
@@ -63,9 +65,16 @@ pub enum Command {
     /// Sign in; the session is kept in a file that only you can read.
     Login(LoginArgs),
     /// End the session, here and at the server.
-    Logout,
+    Logout(LogoutArgs),
     /// Who you are and what you may do where.
     Whoami,
+    /// Change your password.
+    Password(PasswordArgs),
+    /// Set your first password with the token of an invitation.
+    AcceptInvite(AcceptInviteArgs),
+    /// Your sessions: where you are signed in.
+    #[command(subcommand)]
+    Session(SessionCommand),
     /// Workspaces: one Terraform directory in one place.
     #[command(subcommand, visible_alias = "ws")]
     Workspace(WorkspaceCommand),
@@ -92,8 +101,11 @@ pub enum Command {
     #[command(subcommand, visible_alias = "key")]
     ApiKey(ApiKeyCommand),
     /// Business units: who owns what.
-    #[command(subcommand, visible_alias = "bu")]
+    #[command(subcommand, visible_aliases = ["unit", "bu"])]
     BusinessUnit(BusinessUnitCommand),
+    /// People: who may sign in, and what they may do where.
+    #[command(subcommand)]
+    User(UserCommand),
     /// Print a completion script for your shell.
     Completions(CompletionsArgs),
 }

@@ -23,6 +23,7 @@ pub mod idempotency;
 pub mod ids;
 pub mod limits;
 pub mod page;
+pub mod presence;
 pub mod protocol;
 pub mod runs;
 pub mod sessions;

@@ -51,8 +51,12 @@ pub struct Limits {
     pub access_token_age: Duration,
     /// Life of a refresh token.
     pub refresh_token_age: Duration,
-    /// Sign-in attempts per minute, per account and per address.
+    /// Failed sign-ins per minute from one network, or for one account from a network that it is used from.
     pub logins_per_minute: i32,
+    /// Failed sign-ins per minute for one account from all networks that it is not used from.
+    pub account_logins_per_minute: i32,
+    /// Life of an invitation.
+    pub invite_age: Duration,
     /// Life of an upload URL.
     pub upload_url_age: Duration,
     /// Life of a download URL.
@@ -103,6 +107,8 @@ impl Default for Limits {
             access_token_age: minutes(8 * 60),
             refresh_token_age: minutes(24 * 60),
             logins_per_minute: 10,
+            account_logins_per_minute: 100,
+            invite_age: minutes(7 * 24 * 60),
             upload_url_age: Duration::from_secs(60),
             download_url_age: Duration::from_secs(60),
             pending_upload_age: minutes(24 * 60),

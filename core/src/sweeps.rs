@@ -5,7 +5,7 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 use crate::ports::Launcher;
-use crate::{Deps, audit, executors, idempotency, runs, sessions, tasks, tfstates};
+use crate::{Deps, audit, executors, idempotency, presence, runs, sessions, tasks, tfstates};
 
 /// What became of one sweep.
 #[derive(Clone, Debug)]
@@ -27,11 +27,14 @@ pub async fn run_all(deps: &Deps, launcher: &dyn Launcher) -> Vec<SweepReport> {
         run("executors.fates", executors::liveness::refresh_fates(deps, launcher)).await,
         run("tasks.leases", tasks::sweeps::judge_silent(deps)).await,
         run("executors.stop", executors::liveness::stop_unwanted(deps, launcher)).await,
+        // Before waiting ones are started: those of archived units are not.
+        run("runs.archived", runs::sweeps::end_archived(deps)).await,
         run("runs.waiting", runs::sweeps::start_waiting(deps)).await,
         run("runs.plan_expiry", runs::sweeps::expire_plans(deps)).await,
         run("tfstates.uploads", tfstates::service::sweep_uploads(deps)).await,
         run("audit.checkpoint", async { audit::service::checkpoint(deps).await.map(usize::from) }).await,
         run("sessions.retention", async { sessions::service::forget(deps).await.map(rows) }).await,
+        run("presence.retention", async { presence::service::forget(deps).await.map(rows) }).await,
         run("idempotency.retention", async { idempotency::service::forget(deps).await.map(rows) }).await,
         run("tasks.counters", tasks::sweeps::repair_counters(deps)).await,
         run("tasks.retention", tasks::sweeps::forget_finished(deps)).await,

@@ -1,6 +1,8 @@
 //! Every action that the audit log knows: how it comes about, and what it then says. A new one does not compile here
 //! without a row.
 
+mod stories;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -24,6 +26,8 @@ enum Story {
     SignIn,
     Keys,
     Units,
+    People,
+    Passwords,
     Workspaces,
     Repositories,
     Applied,
@@ -51,7 +55,21 @@ fn row(action: Action) -> (Story, &'static str, By) {
         A::ApiKeyCreate | A::ApiKeyRegenerate | A::ApiKeyRotate | A::ApiKeyRevoke => {
             (Story::Keys, "api_key", Person)
         }
-        A::BusinessUnitCreate | A::BusinessUnitUpdate => (Story::Units, "business_unit", Person),
+        A::BusinessUnitCreate | A::BusinessUnitUpdate | A::BusinessUnitArchive | A::BusinessUnitUnarchive => {
+            (Story::Units, "business_unit", Person)
+        }
+        A::UserCreate | A::UserUpdate | A::UserDisable | A::UserEnable | A::UserDelete => {
+            (Story::People, "user", Person)
+        }
+        A::MembershipGrant | A::MembershipRevoke => (Story::People, "membership", Person),
+        A::UserSetPassword
+        | A::UserChangePassword
+        | A::UserChangePasswordFailed
+        | A::UserInvite
+        | A::UserInviteRevoke
+        | A::UserInviteAccept
+        | A::SessionEndAll => (Story::Passwords, "user", Person),
+        A::SessionEnd => (Story::Passwords, "session", Person),
         A::WorkspaceCreate | A::WorkspaceUpdate | A::WorkspaceDelete => {
             (Story::Workspaces, "workspace", Person)
         }
@@ -139,6 +157,8 @@ async fn tell(story: Story) -> TestPlane {
         Story::SignIn => sign_in().await,
         Story::Keys => keys().await,
         Story::Units => units().await,
+        Story::People => stories::people().await,
+        Story::Passwords => stories::passwords().await,
         Story::Workspaces => workspaces().await,
         Story::Repositories => repositories().await,
         Story::Applied => applied().await,
@@ -183,7 +203,9 @@ async fn units() -> TestPlane {
     let admin = plane.admin_token().await;
     let made = ok(&plane, &admin, "POST", "business-units", json!({ "slug": "blue", "name": "Blue" })).await;
     let path = format!("business-units/{}", made["id"].as_str().unwrap());
-    ok(&plane, &admin, "PUT", &path, json!({ "slug": "blue", "name": "Bluer" })).await;
+    ok(&plane, &admin, "PUT", &path, json!({ "name": "Bluer" })).await;
+    ok(&plane, &admin, "POST", &format!("{path}/archive"), None).await;
+    ok(&plane, &admin, "POST", &format!("{path}/unarchive"), None).await;
     plane
 }
 

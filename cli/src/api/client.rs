@@ -89,12 +89,20 @@ impl Client {
         self.store.set_current(&self.server)
     }
 
-    /// Forgets the session here, and ends it at the server. `false`: there was none.
-    pub async fn sign_out(&self) -> anyhow::Result<bool> {
+    /// Sets the password of whoever was invited.
+    pub async fn accept_invite(&self, token: &str, password: &str) -> anyhow::Result<()> {
+        let body = json!({ "token": token, "password": password });
+        self.call(routes::ACCEPT_INVITE, []).anonymous().body(body).send().await?;
+        Ok(())
+    }
+
+    /// Forgets the session here, and ends it, or all of them, at the server. `false`: there was none.
+    pub async fn sign_out(&self, everywhere: bool) -> anyhow::Result<bool> {
         if self.session.borrow().is_none() {
             return Ok(false);
         }
-        let ended = self.call(routes::SIGN_OUT, []).send().await;
+        let route = if everywhere { routes::SIGN_OUT_EVERYWHERE } else { routes::SIGN_OUT };
+        let ended = self.call(route, []).send().await;
         // Whatever the server said: the person wants no session on this machine.
         self.store.remove(&self.server)?;
         match ended.map_err(|error| error.downcast::<ApiError>()) {

@@ -14,6 +14,8 @@ pub enum Method {
     Post,
     /// Replaces.
     Put,
+    /// Changes a part.
+    Patch,
     /// Removes.
     Delete,
 }
@@ -25,6 +27,7 @@ impl Method {
             Self::Get => "GET",
             Self::Post => "POST",
             Self::Put => "PUT",
+            Self::Patch => "PATCH",
             Self::Delete => "DELETE",
         }
     }
@@ -106,7 +109,24 @@ routes! {
     SIGN_IN: 0 = Post "/api/v1/auth/token";
     REFRESH_SESSION: 0 = Post "/api/v1/auth/refresh";
     SIGN_OUT: 0 = Post "/api/v1/auth/logout";
+    SIGN_OUT_EVERYWHERE: 0 = Post "/api/v1/auth/logout-all";
+    ACCEPT_INVITE: 0 = Post "/api/v1/auth/accept-invite";
     GET_ME: 0 = Get "/api/v1/me";
+    CHANGE_PASSWORD: 0 = Put "/api/v1/me/password";
+    LIST_SESSIONS: 0 = Get "/api/v1/sessions";
+    END_SESSION: 1 = Delete "/api/v1/sessions/{id}";
+
+    LIST_USERS: 0 = Get "/api/v1/users";
+    CREATE_USER: 0 = Post "/api/v1/users";
+    GET_USER: 1 = Get "/api/v1/users/{id}";
+    UPDATE_USER: 1 = Patch "/api/v1/users/{id}";
+    DELETE_USER: 1 = Delete "/api/v1/users/{id}";
+    DISABLE_USER: 1 = Post "/api/v1/users/{id}/disable";
+    ENABLE_USER: 1 = Post "/api/v1/users/{id}/enable";
+    SET_PASSWORD: 1 = Put "/api/v1/users/{id}/password";
+    INVITE_USER: 1 = Post "/api/v1/users/{id}/invite";
+    REVOKE_INVITE: 1 = Delete "/api/v1/users/{id}/invite";
+    END_USER_SESSIONS: 1 = Delete "/api/v1/users/{id}/sessions";
 
     LIST_API_KEYS: 0 = Get "/api/v1/api-keys";
     CREATE_API_KEY: 0 = Post "/api/v1/api-keys";
@@ -117,7 +137,9 @@ routes! {
 
     LIST_BUSINESS_UNITS: 0 = Get "/api/v1/business-units";
     CREATE_BUSINESS_UNIT: 0 = Post "/api/v1/business-units";
-    UPDATE_BUSINESS_UNIT: 1 = Put "/api/v1/business-units/{id}";
+    RENAME_BUSINESS_UNIT: 1 = Put "/api/v1/business-units/{id}";
+    ARCHIVE_BUSINESS_UNIT: 1 = Post "/api/v1/business-units/{id}/archive";
+    UNARCHIVE_BUSINESS_UNIT: 1 = Post "/api/v1/business-units/{id}/unarchive";
 
     LIST_WORKSPACES: 0 = Get "/api/v1/workspaces";
     CREATE_WORKSPACE: 0 = Post "/api/v1/workspaces";

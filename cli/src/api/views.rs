@@ -15,7 +15,50 @@ pub struct Me {
     #[serde(default)]
     pub is_superadmin: bool,
     #[serde(default)]
+    pub must_change_password: bool,
+    #[serde(default)]
     pub memberships: Vec<Membership>,
+}
+
+/// A person.
+#[derive(Clone, Debug, Deserialize)]
+pub struct User {
+    pub id: String,
+    pub email: String,
+    pub display_name: Option<String>,
+    #[serde(default)]
+    pub is_superadmin: bool,
+    pub disabled_at: Option<DateTime<Utc>>,
+    #[serde(default)]
+    pub must_change_password: bool,
+    pub invite_expires_at: Option<DateTime<Utc>>,
+    #[serde(default)]
+    pub memberships: Vec<Membership>,
+}
+
+/// A one-time way in.
+#[derive(Clone, Deserialize)]
+pub struct Invite {
+    pub token: String,
+    pub expires_at: Option<DateTime<Utc>>,
+}
+
+impl std::fmt::Debug for Invite {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Invite").field("expires_at", &self.expires_at).finish_non_exhaustive()
+    }
+}
+
+/// A sign-in that goes on.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Session {
+    pub id: String,
+    #[serde(default)]
+    pub current: bool,
+    pub created_at: Option<DateTime<Utc>>,
+    pub refreshed_at: Option<DateTime<Utc>>,
+    pub address: Option<String>,
+    pub user_agent: Option<String>,
 }
 
 /// A role in a business unit.

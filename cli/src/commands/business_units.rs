@@ -8,13 +8,16 @@ use crate::api::{Document, Page, routes};
 use crate::app::App;
 use crate::args::PageArgs;
 use crate::outcome::Outcome;
-use crate::output::Table;
+use crate::output::{Table, confirm};
 
 /// `plumb business-unit …`
 #[derive(Debug, Subcommand)]
 pub enum BusinessUnitCommand {
     /// List the business units that you can see.
     List {
+        /// The archived ones.
+        #[arg(long)]
+        archived: bool,
         #[command(flatten)]
         page: PageArgs,
     },
@@ -26,24 +29,35 @@ pub enum BusinessUnitCommand {
         #[arg(long)]
         name: Option<String>,
     },
-    /// Give one another name (superadmins).
+    /// Give one another name (superadmins). Its slug stays.
     Rename {
         /// Its slug or id.
         unit: String,
         /// The new name for people.
-        #[arg(long, required_unless_present = "slug")]
-        name: Option<String>,
-        /// The new slug.
         #[arg(long)]
-        slug: Option<String>,
+        name: String,
+    },
+    /// Take one out of use (superadmins): nothing new is done in it, what waits or plans is cancelled.
+    Archive {
+        /// Its slug or id.
+        unit: String,
+        /// Do not ask.
+        #[arg(long, short)]
+        yes: bool,
+    },
+    /// Put an archived one back into use (superadmins).
+    Unarchive {
+        /// Its slug or id.
+        unit: String,
     },
 }
 
 /// Runs one of them.
 pub async fn run(app: &App, command: BusinessUnitCommand) -> anyhow::Result<Outcome> {
     match command {
-        BusinessUnitCommand::List { page } => {
-            let call = app.client.call(routes::LIST_BUSINESS_UNITS, []);
+        BusinessUnitCommand::List { archived, page } => {
+            let call =
+                app.client.call(routes::LIST_BUSINESS_UNITS, []).query("archived", archived.then_some(true));
             let units = call.query("limit", page.limit).query("cursor", page.cursor).send().await?;
             app.show(&units, |screen, page: Page<BusinessUnit>| {
                 let mut table = Table::new(&["ID", "SLUG", "NAME"]).shrinking("NAME");
@@ -59,11 +73,25 @@ pub async fn run(app: &App, command: BusinessUnitCommand) -> anyhow::Result<Outc
                 app.client.call(routes::CREATE_BUSINESS_UNIT, []).body(body).creates(None).send().await?;
             tell(app, &unit, "Created")
         }
-        BusinessUnitCommand::Rename { unit, name, slug } => {
+        BusinessUnitCommand::Rename { unit, name } => {
             let unit = find(app, &unit).await?;
-            let body = json!({ "slug": slug.unwrap_or(unit.slug), "name": name.unwrap_or(unit.name) });
-            let unit = app.client.call(routes::UPDATE_BUSINESS_UNIT, [&unit.id]).body(body).send().await?;
+            let body = json!({ "name": name });
+            let unit = app.client.call(routes::RENAME_BUSINESS_UNIT, [&unit.id]).body(body).send().await?;
             tell(app, &unit, "Renamed")
+        }
+        BusinessUnitCommand::Archive { unit, yes } => {
+            let unit = find(app, &unit).await?;
+            let question = format!("Archive {}? Its members are kept out, its runs cancelled.", unit.slug);
+            if !yes && !confirm(&question, "--yes").await? {
+                return Ok(Outcome::Failed);
+            }
+            let unit = app.client.call(routes::ARCHIVE_BUSINESS_UNIT, [&unit.id]).send().await?;
+            tell(app, &unit, "Archived")
+        }
+        BusinessUnitCommand::Unarchive { unit } => {
+            let unit = find_in(app, &unit, true).await?;
+            let unit = app.client.call(routes::UNARCHIVE_BUSINESS_UNIT, [&unit.id]).send().await?;
+            tell(app, &unit, "Unarchived")
         }
     }
 }
@@ -74,15 +102,22 @@ fn tell(app: &App, unit: &Document, done: &str) -> anyhow::Result<Outcome> {
     })
 }
 
-async fn find(app: &App, text: &str) -> anyhow::Result<BusinessUnit> {
+/// The unit in use that has this slug or id.
+pub(super) async fn find(app: &App, text: &str) -> anyhow::Result<BusinessUnit> {
+    find_in(app, text, false).await
+}
+
+async fn find_in(app: &App, text: &str, archived: bool) -> anyhow::Result<BusinessUnit> {
     let mut cursor = None;
     loop {
-        let page = app.client.call(routes::LIST_BUSINESS_UNITS, []).query("cursor", cursor).send().await?;
-        let page: Page<BusinessUnit> = page.read()?;
+        let call =
+            app.client.call(routes::LIST_BUSINESS_UNITS, []).query("archived", archived.then_some(true));
+        let page: Page<BusinessUnit> = call.query("cursor", cursor).send().await?.read()?;
         if let Some(unit) = page.items.into_iter().find(|unit| unit.slug == text || unit.id == text) {
             return Ok(unit);
         }
         cursor = page.next_cursor;
-        anyhow::ensure!(cursor.is_some(), "there is no business unit `{text}`; see plumb business-unit list");
+        let kind = if archived { "archived business unit" } else { "business unit" };
+        anyhow::ensure!(cursor.is_some(), "there is no {kind} `{text}`; see plumb business-unit list");
     }
 }

@@ -5,11 +5,13 @@ pub mod approvals;
 pub mod audit;
 pub mod business_units;
 pub mod completions;
+pub mod passwords;
 pub mod runs;
 pub mod sessions;
 pub mod state_locks;
 pub mod tasks;
 pub mod tfstates;
+pub mod users;
 pub mod workspaces;
 
 use crate::app::App;
@@ -26,8 +28,11 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     match command {
         Command::Completions(completions) => completions::print(&completions),
         Command::Login(login) => sessions::login(&app, &login).await,
-        Command::Logout => sessions::logout(&app).await,
+        Command::Logout(logout) => sessions::logout(&app, &logout).await,
         Command::Whoami => sessions::whoami(&app).await,
+        Command::Password(password) => passwords::change(&app, &password).await,
+        Command::AcceptInvite(accept) => passwords::accept_invite(&app, &accept).await,
+        Command::Session(command) => sessions::run(&app, command).await,
         Command::Workspace(command) => workspaces::run(&app, command).await,
         Command::Run(command) => runs::run(&app, command).await,
         Command::Approve(approve) => approvals::approve(&app, &approve).await,
@@ -38,5 +43,6 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         Command::Tasks(command) => tasks::run(&app, command).await,
         Command::ApiKey(command) => api_keys::run(&app, command).await,
         Command::BusinessUnit(command) => business_units::run(&app, command).await,
+        Command::User(command) => users::run(&app, command).await,
     }
 }

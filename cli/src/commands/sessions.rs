@@ -1,15 +1,18 @@
-//! Signing in and out.
+//! Signing in and out, and what is signed in.
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
-use clap::Args;
+use chrono::Utc;
+use clap::{Args, Subcommand};
+use uuid::Uuid;
 
-use crate::api::routes;
-use crate::api::views::Me;
+use crate::api::views::{Me, Session};
+use crate::api::{Page, routes};
 use crate::app::App;
+use crate::args::PageArgs;
 use crate::failure::Usage;
 use crate::outcome::Outcome;
-use crate::output::{Table, read_secret_line};
+use crate::output::{Table, ago, read_secret_line};
 
 /// `plumb login`
 #[derive(Debug, Args)]
@@ -45,6 +48,9 @@ pub async fn login(app: &App, args: &LoginArgs) -> anyhow::Result<Outcome> {
     let me = app.client.call(routes::GET_ME, []).send().await?;
     app.show(&me, |screen, me: Me| {
         screen.print(&format!("Signed in at {} as {}.", app.server(), me.email))?;
+        if me.must_change_password {
+            screen.note("You must change your password before you can do anything else: plumb password");
+        }
         if me.memberships.len() > 1 {
             screen.note(
                 "You are in several business units; pick one with --business-unit or PLUMB_BUSINESS_UNIT.",
@@ -54,14 +60,65 @@ pub async fn login(app: &App, args: &LoginArgs) -> anyhow::Result<Outcome> {
     })
 }
 
-/// Ends the session.
-pub async fn logout(app: &App) -> anyhow::Result<Outcome> {
-    let was_signed_in = app.client.sign_out().await?;
-    if !app.screen.json {
-        let text = if was_signed_in { "Signed out of" } else { "There was no session at" };
-        app.screen.print(&format!("{text} {}.", app.server()))?;
+/// `plumb logout`
+#[derive(Debug, Args)]
+pub struct LogoutArgs {
+    /// End all your sessions at the server, on every machine.
+    #[arg(long)]
+    everywhere: bool,
+}
+
+/// `plumb session …`
+#[derive(Debug, Subcommand)]
+pub enum SessionCommand {
+    /// List your sessions, newest first.
+    List {
+        #[command(flatten)]
+        page: PageArgs,
+    },
+    /// End one of them.
+    End {
+        /// The session's id.
+        session: Uuid,
+    },
+}
+
+/// Runs one of them.
+pub async fn run(app: &App, command: SessionCommand) -> anyhow::Result<Outcome> {
+    match command {
+        SessionCommand::List { page } => {
+            let call = app.client.call(routes::LIST_SESSIONS, []);
+            let sessions = call.query("limit", page.limit).query("cursor", page.cursor).send().await?;
+            app.show(&sessions, |screen, page: Page<Session>| {
+                let headers = ["ID", "THIS", "SIGNED IN", "RENEWED", "ADDRESS", "PROGRAM"];
+                let mut table = Table::new(&headers).shrinking("PROGRAM");
+                let now = Utc::now();
+                for session in page.items {
+                    table.row([
+                        session.id,
+                        if session.current { "yes" } else { "" }.into(),
+                        ago(session.created_at, now),
+                        ago(session.refreshed_at, now),
+                        session.address.unwrap_or_default(),
+                        session.user_agent.unwrap_or_default(),
+                    ]);
+                }
+                table.print(screen, "No sessions.", page.next_cursor.as_deref())
+            })
+        }
+        SessionCommand::End { session } => {
+            app.client.call(routes::END_SESSION, [&session.to_string()]).send().await?;
+            app.say("The session is ended.")
+        }
     }
-    Ok(Outcome::Done)
+}
+
+/// Ends the session, or every session.
+pub async fn logout(app: &App, args: &LogoutArgs) -> anyhow::Result<Outcome> {
+    let was_signed_in = app.client.sign_out(args.everywhere).await?;
+    let place = if args.everywhere { " on every machine" } else { "" };
+    let text = if was_signed_in { "Signed out of" } else { "There was no session at" };
+    app.say(&format!("{text} {}{place}.", app.server()))
 }
 
 /// Who is signed in, with which roles.

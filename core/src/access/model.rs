@@ -196,6 +196,8 @@ pub struct Ctx {
     pub credential: Credential,
     /// Where they act.
     pub scope: Scope,
+    /// Whether the one unit of the scope is archived: it is read, by superadmins, and nothing is written in it.
+    pub unit_archived: bool,
     /// The role in that scope. Superadmins have `Admin`; a key has no more than its capability's ceiling.
     pub role: Role,
     /// Whether the caller stands above all business units. Never with a key.

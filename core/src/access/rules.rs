@@ -31,6 +31,8 @@ pub enum Permission {
     ReadAudit,
     /// Make, rotate and revoke API keys of the unit.
     AdministerKeys,
+    /// See the unit's people, make and invite new ones, give and take their memberships.
+    AdministerUsers,
     /// Create and change business units, verify every audit chain.
     AdministerPlatform,
 }
@@ -47,9 +49,11 @@ impl Permission {
             | Self::ApplyRuns
             | Self::ReplayTasks
             | Self::WriteState => Some(Role::Operator),
-            Self::AdministerState | Self::AdministerWorkspaces | Self::AdministerKeys | Self::ReadAudit => {
-                Some(Role::Admin)
-            }
+            Self::AdministerState
+            | Self::AdministerWorkspaces
+            | Self::AdministerKeys
+            | Self::AdministerUsers
+            | Self::ReadAudit => Some(Role::Admin),
             Self::AdministerPlatform => None,
         }
     }
@@ -65,7 +69,28 @@ impl Permission {
                 Some(Capability::Apply)
             }
             Self::AdministerState | Self::AdministerWorkspaces | Self::ReadAudit => Some(Capability::Admin),
-            Self::AdministerKeys | Self::AdministerPlatform => None,
+            Self::AdministerKeys | Self::AdministerUsers | Self::AdministerPlatform => None,
+        }
+    }
+
+    /// Whether it writes in a business unit, which an archived one does not allow. People and units themselves are
+    /// not in a unit.
+    fn writes_in_unit(self) -> bool {
+        match self {
+            Self::PlanRuns
+            | Self::ApplyRuns
+            | Self::ReplayTasks
+            | Self::WriteState
+            | Self::AdministerState
+            | Self::AdministerWorkspaces
+            | Self::AdministerKeys => true,
+            Self::Read
+            | Self::ReadTasks
+            | Self::ReadLogs
+            | Self::ReadState
+            | Self::ReadAudit
+            | Self::AdministerUsers
+            | Self::AdministerPlatform => false,
         }
     }
 }
@@ -105,6 +130,9 @@ pub enum AccessError {
     /// Only a person can do this.
     #[error("only a person can do this")]
     PersonRequired,
+    /// Nothing is written in an archived unit.
+    #[error("the business unit is archived: it can be read, and nothing can be changed or started in it")]
+    UnitArchived,
 }
 
 impl Ctx {
@@ -121,11 +149,13 @@ impl Ctx {
             Some(least) => self.role >= least,
             None => false,
         };
-        if allowed {
-            Ok(())
-        } else {
-            Err(AccessError::Forbidden { needs: permission.least_role(), has: self.role })
+        if !allowed {
+            return Err(AccessError::Forbidden { needs: permission.least_role(), has: self.role });
         }
+        if self.unit_archived && permission.writes_in_unit() {
+            return Err(AccessError::UnitArchived);
+        }
+        Ok(())
     }
 
     /// The one unit of the request.

@@ -28,6 +28,8 @@ pub async fn authenticate(deps: &Deps, token: &str) -> Result<Ctx, SessionError>
         actor: Actor::Key { id: standing.id, name: standing.name, owner: Some(standing.owner) },
         credential: Credential::Key { capability: standing.capability, workspaces: standing.workspaces },
         scope: Scope::One(standing.business_unit_id),
+        // A key of an archived unit is dead.
+        unit_archived: false,
         role,
         is_superadmin: false,
         traceparent: None,

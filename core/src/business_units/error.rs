@@ -14,6 +14,17 @@ pub enum BusinessUnitError {
     /// Another unit has the slug.
     #[error("a business unit with this slug exists")]
     Duplicate,
+    /// Nothing of an archived unit is changed.
+    #[error("the business unit is archived; unarchive it first")]
+    Archived,
+    /// People work on states of the unit.
+    #[error(
+        "people hold the lock of {locks} Terraform states of this business unit: archive it when they are done"
+    )]
+    InUse {
+        /// How many locks.
+        locks: i64,
+    },
     /// A field has a value that cannot be stored.
     #[error("{field}: {reason}")]
     Invalid {

@@ -2,15 +2,16 @@
 
 use serde_json::json;
 
-use super::model::{BusinessUnitView, NewBusinessUnit};
+use super::model::{BusinessUnitChange, BusinessUnitView, NewBusinessUnit};
 use super::store::Sight;
 use super::{BusinessUnitError, rules, store};
 use crate::Deps;
-use crate::access::{Actor, Credential, Ctx, Permission};
+use crate::access::{AccessError, Actor, Credential, Ctx, Permission, Scope};
 use crate::audit::{self, Action, Entry};
 use crate::db::{DbError, Query, Tx};
 use crate::ids::{BusinessUnitId, IdSource};
 use crate::page::{Page, PageRequest};
+use crate::tfstates;
 
 /// The name of the unique constraint on slugs.
 const SLUG_CONSTRAINT: &str = "business_units_slug";
@@ -30,22 +31,52 @@ pub async fn create(
     Ok(made)
 }
 
-/// Renames a unit.
-pub async fn update(
+/// Gives a unit another name.
+pub async fn rename(
     deps: &Deps,
     ctx: &Ctx,
     id: BusinessUnitId,
-    new: &NewBusinessUnit,
+    change: &BusinessUnitChange,
 ) -> Result<BusinessUnitView, BusinessUnitError> {
     ctx.require(Permission::AdministerPlatform)?;
-    rules::check_slug(&new.slug)?;
-    rules::check_name(&new.name)?;
+    rules::check_name(&change.name)?;
     deps.db
         .transaction(async |tx| {
-            let changed = store::update(tx, id, &new.slug, &new.name).await.map_err(duplicate)?;
-            let changed = changed.ok_or(BusinessUnitError::NotFound)?;
-            audit::service::record(tx, &entry(ctx, Action::BusinessUnitUpdate, &changed)).await?;
-            Ok(changed)
+            let before = store::lock(tx, id).await?.ok_or(BusinessUnitError::NotFound)?;
+            if before.archived_at.is_some() {
+                return Err(BusinessUnitError::Archived);
+            }
+            let after = store::rename(tx, id, &change.name).await?;
+            audit::service::record(tx, &entry(ctx, Action::BusinessUnitUpdate, &after)).await?;
+            Ok(after)
+        })
+        .await
+}
+
+/// Takes a unit out of use, or puts it back. Repeating it changes nothing. What was under way there ends by the next
+/// sweep.
+pub async fn set_archived(
+    deps: &Deps,
+    ctx: &Ctx,
+    id: BusinessUnitId,
+    archived: bool,
+) -> Result<BusinessUnitView, BusinessUnitError> {
+    ctx.require(Permission::AdministerPlatform)?;
+    deps.db
+        .transaction(async |tx| {
+            let before = store::lock(tx, id).await?.ok_or(BusinessUnitError::NotFound)?;
+            if before.archived_at.is_some() == archived {
+                return Ok(before);
+            }
+            // Cut off in the middle of an apply of their own, somebody would be left with a state on their disk.
+            let locks = tfstates::service::count_locks_of_people(tx, id).await?;
+            if archived && locks > 0 {
+                return Err(BusinessUnitError::InUse { locks });
+            }
+            let after = store::set_archived(tx, id, archived).await?;
+            let action = if archived { Action::BusinessUnitArchive } else { Action::BusinessUnitUnarchive };
+            audit::service::record(tx, &entry(ctx, action, &after)).await?;
+            Ok(after)
         })
         .await
 }
@@ -56,15 +87,46 @@ pub async fn get(deps: &Deps, ctx: &Ctx, id: BusinessUnitId) -> Result<BusinessU
     found.ok_or(BusinessUnitError::NotFound)
 }
 
-/// The units that the caller sees, newest first.
+/// The units that the caller sees, newest first: those in use, or the archived ones.
 pub async fn list(
     deps: &Deps,
     ctx: &Ctx,
+    archived: bool,
     page: PageRequest,
 ) -> Result<Page<BusinessUnitView>, BusinessUnitError> {
     let conn = deps.db.conn().await?;
-    let rows = store::list(&conn, sight(ctx)?, page.cursor, page.limit + 1).await?;
+    let rows = store::list(&conn, archived, sight(ctx)?, page.cursor, page.limit + 1).await?;
     Ok(Page::from_rows(rows, page.limit, |unit| unit.id.into()))
+}
+
+/// Those of the units that exist, and whether they are archived.
+pub async fn find_archived(
+    query: &impl Query,
+    ids: &[BusinessUnitId],
+) -> Result<Vec<(BusinessUnitId, bool)>, DbError> {
+    store::find_archived(query, ids).await
+}
+
+/// The unit in use that has this slug, if the caller sees it.
+pub async fn find_seen(
+    query: &impl Query,
+    ctx: &Ctx,
+    slug: &str,
+) -> Result<Option<BusinessUnitId>, BusinessUnitError> {
+    Ok(store::find_seen(query, slug, sight(ctx)?).await?)
+}
+
+/// Refuses to begin something in an archived unit. Only for those who act in all units at once: in one unit
+/// [`Ctx::require`] has refused already, without another question to the database.
+pub async fn require_in_use<E>(query: &impl Query, ctx: &Ctx, unit: BusinessUnitId) -> Result<(), E>
+where
+    E: From<DbError> + From<AccessError>,
+{
+    let archived = match ctx.scope {
+        Scope::One(_) => false,
+        Scope::All => store::find_archived(query, &[unit]).await?.iter().any(|(_, archived)| *archived),
+    };
+    if archived { Err(AccessError::UnitArchived.into()) } else { Ok(()) }
 }
 
 /// The unit `default`, made if it is missing.

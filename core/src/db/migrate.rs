@@ -5,7 +5,7 @@ use super::{Conn, DbError, Query};
 /// One migration file.
 #[derive(Clone, Copy, Debug)]
 pub struct Migration {
-    /// Rises by one.
+    /// Rises.
     pub version: i32,
     /// The file's name without number and ending.
     pub name: &'static str,
@@ -32,6 +32,7 @@ migrations! {
     1005 "executors";
     1006 "tfstate";
     1007 "audit";
+    1010 "identity";
     1013 "api_keys";
 }
 

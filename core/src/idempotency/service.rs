@@ -2,10 +2,25 @@
 
 use std::time::Duration;
 
+use hmac::{Hmac, Mac as _};
+use sha2::Sha256;
+
 use super::model::{Answer, Begun, Key};
 use super::{IdempotencyError, store};
 use crate::Deps;
 use crate::db::{DbError, Tx};
+use crate::digest::Sha256Digest;
+use crate::secrets::{Domain, Keyring, KeyringError};
+
+/// What is kept of a request, to know it again. Keyed: a request may hold a password, and a plain digest of it would be
+/// something to try guesses on.
+pub fn fingerprint(keys: &Keyring, request: &[u8]) -> Result<Sha256Digest, KeyringError> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(keys.key(Domain::Sessions)?).expect("any length will do");
+    // The same key signs tokens; the label keeps one from being taken for the other.
+    mac.update(b"plumbline idempotent request 1\n");
+    mac.update(request);
+    Ok(Sha256Digest(mac.finalize().into_bytes().into()))
+}
 
 /// Call first in the transaction that executes the request. Waits while another transaction holds the key.
 pub async fn begin(tx: &Tx<'_>, key: &Key, age: Duration) -> Result<Begun, IdempotencyError> {

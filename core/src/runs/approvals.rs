@@ -16,7 +16,7 @@ use crate::digest::Sha256Digest;
 use crate::ids::RunId;
 use crate::protocol::StepStatus;
 use crate::tasks::TaskKind;
-use crate::{tfstates, workspaces};
+use crate::{business_units, tfstates, workspaces};
 
 /// Approves exactly the plan that is there. `seen` is the digest that the caller was shown, if it says.
 pub async fn approve(
@@ -32,6 +32,7 @@ pub async fn approve(
     let tx = conn.begin().await?;
     // Two approvals at once: the second waits here and then finds the run applying.
     let run = store::lock(&tx, ctx.scope.unit(), id).await?.ok_or(RunError::NotFound("run"))?;
+    business_units::service::require_in_use::<RunError>(&tx, ctx, run.run.business_unit_id).await?;
     if !run.run.status.may_become(RunStatus::Applying) {
         return Err(RunError::IllegalMove { from: run.run.status, to: RunStatus::Applying });
     }

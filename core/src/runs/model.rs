@@ -66,10 +66,12 @@ pub enum EndReason {
     TimedOut,
     /// Nothing to change, and the apply was skipped as asked.
     NoChanges,
+    /// Its business unit was archived before it began to change anything.
+    UnitArchived,
 }
 
 impl EndReason {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Cancelled,
         Self::Rejected,
         Self::Expired,
@@ -78,6 +80,7 @@ impl EndReason {
         Self::Error,
         Self::TimedOut,
         Self::NoChanges,
+        Self::UnitArchived,
     ];
 
     /// The word in the database and on the wire.
@@ -91,6 +94,7 @@ impl EndReason {
             Self::Error => "error",
             Self::TimedOut => "timed_out",
             Self::NoChanges => "no_changes",
+            Self::UnitArchived => "unit_archived",
         }
     }
 

@@ -8,8 +8,9 @@ use super::ending::{self, Ending};
 use super::store::{self, InsertRun, StoredRun};
 use super::{EndReason, NewRun, Run, RunError, RunFilter, RunStatus, RunVariable, Step, rules, waiting};
 use crate::Deps;
-use crate::access::{Ctx, Permission, Scope, TraceParent};
+use crate::access::{Actor, Ctx, Permission, Scope, TraceParent};
 use crate::audit::{self, Action};
+use crate::business_units;
 use crate::db::{DbError, Query, Tx};
 use crate::ids::{BusinessUnitId, RunId, WorkspaceId};
 use crate::page::{Page, PageRequest};
@@ -62,6 +63,7 @@ async fn create(
     let workspace = workspaces::service::lock(tx, ctx.scope, new.workspace_id)
         .await?
         .ok_or(RunError::NotFound("workspace"))?;
+    business_units::service::require_in_use::<RunError>(tx, ctx, workspace.business_unit_id).await?;
     let mutates = new.command.mutates();
     if let Some(blocked) = workspace.blocked.as_ref().filter(|_| mutates) {
         return Err(RunError::WorkspaceBlocked { reason: blocked.reason.clone() });
@@ -225,34 +227,42 @@ pub async fn cancel(deps: &Deps, ctx: &Ctx, id: RunId, reason: Option<&str>) -> 
     if run.run.completed_at.is_some() {
         return Err(RunError::IllegalMove { from: run.run.status, to: RunStatus::Cancelled });
     }
-    store::request_cancel(&tx, id, ctx.actor.user_id()).await?;
-    let held = tasks::service::cancel_subject(&tx, id.0).await?;
-    if run.apply_begun_at.is_some() {
-        let details = json!({"status": run.run.status, "asked_to_stop": true, "reason": reason});
-        audit::service::record(&tx, &ending::entry(&run.run, ctx.actor.clone(), Action::RunCancel, details))
-            .await?;
-    } else {
-        for lease in held {
-            // The executor learns of it at its next call, which is refused; the sweep stops it in any case.
-            match tasks::service::finish(&tx, lease, FinishedOutcome::Cancelled, None, None).await {
-                Ok(()) | Err(TaskError::LeaseLost) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        let ending = Ending {
-            to: rules::cancelled_from(run.run.status),
-            reason: Some(EndReason::Cancelled),
-            error: reason,
-            actor: ctx.actor.clone(),
-            action: Action::RunCancel,
-        };
-        ending::end(&tx, deps.ids, &run, &ending).await?;
-    }
+    cancel_in(&tx, deps, &run, ctx.actor.clone(), EndReason::Cancelled, reason).await?;
     tx.commit().await?;
     // Given back before the next one is taken: a function has one connection.
     drop(conn);
     deps.waker.wake(Duration::ZERO).await;
     get(deps, ctx, id).await
+}
+
+/// Stops a run that has not ended. The caller has locked workspace and run, in this order, and says what it read.
+pub(super) async fn cancel_in(
+    tx: &Tx<'_>,
+    deps: &Deps,
+    run: &StoredRun,
+    actor: Actor,
+    why: EndReason,
+    sentence: Option<&str>,
+) -> Result<(), RunError> {
+    let id = run.run.id;
+    store::request_cancel(tx, id, actor.user_id()).await?;
+    let held = tasks::service::cancel_subject(tx, id.0).await?;
+    if run.apply_begun_at.is_some() {
+        let details = json!({"status": run.run.status, "asked_to_stop": true, "reason": sentence});
+        let entry = ending::entry(&run.run, actor, Action::RunCancel, details);
+        audit::service::record(tx, &entry).await?;
+        return Ok(());
+    }
+    for lease in held {
+        // The executor learns of it at its next call, which is refused; the sweep stops it in any case.
+        match tasks::service::finish(tx, lease, FinishedOutcome::Cancelled, None, None).await {
+            Ok(()) | Err(TaskError::LeaseLost) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let to = rules::cancelled_from(run.run.status);
+    let ending = Ending { to, reason: Some(why), error: sentence, actor, action: Action::RunCancel };
+    ending::end(tx, deps.ids, run, &ending).await
 }
 
 /// A blocked workspace was released: the next waiting run may begin. Call it in the transaction that unblocked.

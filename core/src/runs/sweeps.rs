@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::ending::{self, Ending};
-use super::{EndReason, RunError, RunStatus, logs, store, waiting};
+use super::{EndReason, RunError, RunStatus, logs, service, store, waiting};
 use crate::Deps;
 use crate::access::{Actor, Scope};
 use crate::audit::Action;
@@ -56,6 +56,28 @@ pub async fn expire_plans(deps: &Deps) -> Result<usize, RunError> {
         expired += 1;
     }
     Ok(expired)
+}
+
+/// Cancels what waits, plans or awaits approval in archived units. A begun apply is finished.
+pub async fn end_archived(deps: &Deps) -> Result<usize, RunError> {
+    let found = store::of_archived_units(&deps.db.conn().await?, BATCH).await?;
+    let mut ended = 0;
+    for (id, workspace) in found {
+        let mut conn = deps.db.conn().await?;
+        let tx = conn.begin().await?;
+        workspaces::service::lock(&tx, Scope::All, workspace).await?;
+        let run = store::lock(&tx, None, id).await?;
+        // Ended, or begun to apply, meanwhile.
+        let Some(run) = run.filter(|run| run.run.completed_at.is_none() && run.apply_begun_at.is_none())
+        else {
+            continue;
+        };
+        let why = Some("the business unit was archived");
+        service::cancel_in(&tx, deps, &run, Actor::System, EndReason::UnitArchived, why).await?;
+        tx.commit().await?;
+        ended += 1;
+    }
+    Ok(ended)
 }
 
 /// Moves logs of ended runs into the object store.

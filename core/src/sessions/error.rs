@@ -32,6 +32,18 @@ pub enum SessionError {
     /// Only superadmins act in all units at once.
     #[error("only superadmins may act in all business units at once; name one in X-Business-Unit")]
     AllForbidden,
+    /// The caller is a member of the unit, and it is archived.
+    #[error("the business unit is archived; ask a superadmin if you still need it")]
+    UnitArchived,
+    /// The caller signed in with a password that is not theirs to keep.
+    #[error("the password must be changed first; until then nothing else can be done with this session")]
+    PasswordChangeRequired,
+    /// The caller has no such session.
+    #[error("there is no such session")]
+    NotFound,
+    /// The caller is a program, and this is for people.
+    #[error("no API key can do this: sign in as a person")]
+    KeyForbidden,
     /// The caller belongs to no unit.
     #[error("you are not a member of any business unit; ask a superadmin to add you to one")]
     NoMemberships,

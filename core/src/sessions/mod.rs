@@ -2,10 +2,13 @@
 //!
 //! Invariants: an access token says who, never what they may do: power is read from the database at each request, in
 //! one round trip. Every token ends with its session, with the user's generation and with the installation's epoch.
-//! A refresh token is good once; using an old one ends the session.
+//! A refresh token is good once; using an old one ends the session. A session that was opened with a password which
+//! must be changed can do nothing but that.
 
 mod error;
 mod model;
+#[cfg(feature = "store")]
+pub mod own;
 mod rules;
 #[cfg(feature = "store")]
 pub mod service;
@@ -14,8 +17,10 @@ mod store;
 #[cfg(test)]
 mod tests;
 #[cfg(feature = "store")]
+pub mod throttle;
+#[cfg(feature = "store")]
 mod tokens;
 
 pub use error::SessionError;
-pub use model::{Claims, Standing, TokenPair};
+pub use model::{Bearer, Claims, NamedUnit, Origin, Place, SessionView, Standing, TokenPair};
 pub use rules::{Requested, resolve_scope};

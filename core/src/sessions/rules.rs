@@ -1,11 +1,12 @@
 //! Who is believed, and in which units they act.
 
+use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
 use super::SessionError;
-use super::model::{Claims, Standing};
+use super::model::{Bearer, Claims, NamedUnit, Place, Standing};
 use crate::access::{Role, Scope};
 
 /// How long the loser of two simultaneous refreshes is taken for a racing program, not for a thief.
@@ -58,19 +59,42 @@ pub(super) fn check_standing(claims: &Claims, standing: &Standing) -> Result<(),
 }
 
 /// Where the bearer acts, and as what.
-pub fn resolve_scope(standing: &Standing, requested: Requested<'_>) -> Result<(Scope, Role), SessionError> {
+pub fn resolve_scope(standing: &Standing, requested: Requested<'_>) -> Result<Place, SessionError> {
+    let everywhere = Place { scope: Scope::All, role: Role::Admin, archived: false };
+    let within = |unit: NamedUnit, role| Place { scope: Scope::One(unit.id), role, archived: unit.archived };
     if standing.is_superadmin {
         return match (requested, standing.unit) {
-            (Requested::Nothing | Requested::All, _) => Ok((Scope::All, Role::Admin)),
-            (Requested::Slug(_), Some((unit, _))) => Ok((Scope::One(unit), Role::Admin)),
+            (Requested::Nothing | Requested::All, _) => Ok(everywhere),
+            (Requested::Slug(_), Some(unit)) => Ok(within(unit, Role::Admin)),
             (Requested::Slug(_), None) => Err(SessionError::UnitNotFound),
         };
     }
     match (requested, standing.unit) {
         (Requested::All, _) => Err(SessionError::AllForbidden),
-        (_, Some((unit, Some(role)))) => Ok((Scope::One(unit), role)),
+        // Said only to members: nobody else learns that there is such a unit.
+        (_, Some(NamedUnit { role: Some(_), archived: true, .. })) => Err(SessionError::UnitArchived),
+        (_, Some(unit @ NamedUnit { role: Some(role), .. })) => Ok(within(unit, role)),
         (Requested::Slug(_), _) => Err(SessionError::NotAMember),
         (Requested::Nothing, _) => Err(SessionError::NoMemberships),
+    }
+}
+
+impl Bearer {
+    /// Refuses somebody who must change their password first.
+    pub(super) fn require_settled(&self) -> Result<(), SessionError> {
+        if self.must_change_password { Err(SessionError::PasswordChangeRequired) } else { Ok(()) }
+    }
+}
+
+/// The network that an address stands for when attempts are counted: one machine of the old Internet, one customer of
+/// the new one, who has a whole /64 to send from.
+pub(super) fn network(address: IpAddr) -> String {
+    match address.to_canonical() {
+        IpAddr::V4(address) => format!("{address}/32"),
+        IpAddr::V6(address) => {
+            let prefix = u128::from(address) & (u128::MAX << 64);
+            format!("{}/64", Ipv6Addr::from(prefix))
+        }
     }
 }
 

@@ -3,49 +3,86 @@
 use chrono::{DateTime, Utc};
 use serde_json::json;
 
-use super::model::{Claims, TokenPair};
+use super::model::{Bearer, Claims, Origin, Standing, TokenPair};
 use super::rules::{self, RefreshVerdict, Requested};
 use super::store::{self, Person};
+use super::throttle::{self, Attempt};
 use super::tokens::{self, RefreshToken};
 use super::{SessionError, resolve_scope};
 use crate::Deps;
 use crate::access::{Actor, Credential, Ctx, Role};
 use crate::audit::{self, Action, Entry};
 use crate::db::{DbError, Tx};
-use crate::digest::Sha256Digest;
 use crate::ids::SessionId;
 use crate::users;
 
-/// The caller behind a bearer token and an `X-Business-Unit` header, in one round trip to the database.
+/// The caller behind a bearer token and an `X-Business-Unit` header, in one round trip to the database. Refuses somebody
+/// who must change their password first.
 pub async fn authenticate(deps: &Deps, bearer: &str, unit_header: Option<&str>) -> Result<Ctx, SessionError> {
-    let claims = tokens::read_access(&deps.keys, bearer)?;
     let requested = Requested::parse(unit_header);
+    let (claims, standing) = look_up(deps, bearer, requested).await?;
+    if standing.must_change_password {
+        return Err(SessionError::PasswordChangeRequired);
+    }
+    ctx(&claims, standing, requested)
+}
+
+/// The same, also for somebody who must change their password first: for the few routes that are open to them.
+pub async fn authenticate_newcomer(
+    deps: &Deps,
+    bearer: &str,
+    unit_header: Option<&str>,
+) -> Result<Ctx, SessionError> {
+    let requested = Requested::parse(unit_header);
+    let (claims, standing) = look_up(deps, bearer, requested).await?;
+    ctx(&claims, standing, requested)
+}
+
+/// The person behind a bearer token, in no unit: what is a person's own does not depend on where they may act. They may
+/// have to change their password first, and say so.
+pub async fn identify(deps: &Deps, bearer: &str) -> Result<Bearer, SessionError> {
+    let (claims, standing) = look_up(deps, bearer, Requested::Nothing).await?;
+    let Standing { email, must_change_password, .. } = standing;
+    Ok(Bearer { id: claims.sub, email, session: claims.jti, must_change_password })
+}
+
+async fn look_up(
+    deps: &Deps,
+    bearer: &str,
+    requested: Requested<'_>,
+) -> Result<(Claims, Standing), SessionError> {
+    let claims = tokens::read_access(&deps.keys, bearer)?;
     let conn = deps.db.conn().await?;
     let standing = store::standing(&conn, claims.jti, claims.sub, requested.slug())
         .await?
         .ok_or(SessionError::Unauthenticated("the session has ended; sign in again"))?;
     rules::check_standing(&claims, &standing)?;
-    let (scope, role) = resolve_scope(&standing, requested)?;
+    Ok((claims, standing))
+}
+
+fn ctx(claims: &Claims, standing: Standing, requested: Requested<'_>) -> Result<Ctx, SessionError> {
+    let place = resolve_scope(&standing, requested)?;
     Ok(Ctx {
         actor: Actor::User { id: claims.sub, email: standing.email },
         credential: Credential::Session(claims.jti),
-        scope,
-        role,
+        scope: place.scope,
+        unit_archived: place.archived,
+        role: place.role,
         is_superadmin: standing.is_superadmin,
         traceparent: None,
         now: standing.at,
     })
 }
 
-/// Signs in with e-mail and password. `address` is where the attempt comes from, if that is known.
+/// Signs in with e-mail and password.
 pub async fn login(
     deps: &Deps,
     email: &str,
     password: &str,
-    address: Option<&str>,
+    origin: &Origin,
 ) -> Result<TokenPair, SessionError> {
     let email = users::normal_email(email);
-    count_attempt(deps, email.as_deref(), address).await?;
+    let attempt = throttle::admit_login(deps, email.as_deref(), origin).await?;
     let person = match &email {
         Some(email) => store::find_by_email(&deps.db.conn().await?, email).await?,
         None => None,
@@ -54,7 +91,7 @@ pub async fn login(
     let hash = person.as_ref().and_then(|person| person.password_hash.clone());
     let right = users::passwords::verify(password.to_owned(), hash, deps.limits.bcrypt_cost).await;
     let pair = match &person {
-        Some(person) if right && !person.disabled => open(deps, person, address).await?,
+        Some(person) if right && !person.disabled => open(deps, person, origin, attempt).await?,
         _ => None,
     };
     if let Some(pair) = pair {
@@ -62,7 +99,7 @@ pub async fn login(
     }
     deps.db
         .transaction(async |tx| {
-            let details = json!({ "email": email, "address": address });
+            let details = json!({ "email": email, "address": origin.address });
             record(tx, person.as_ref(), Action::LoginFailed, None, details).await
         })
         .await?;
@@ -125,31 +162,15 @@ pub async fn logout(deps: &Deps, bearer: &str) -> Result<(), SessionError> {
 
 /// Removes sessions and attempts that are over for good. Returns how many rows went.
 pub async fn forget(deps: &Deps) -> Result<u64, DbError> {
-    store::forget(&deps.db.conn().await?).await
-}
-
-async fn count_attempt(deps: &Deps, email: Option<&str>, address: Option<&str>) -> Result<(), SessionError> {
-    // A digest, because what people type into the e-mail field may be long, or their password.
-    let account = email.map(|email| format!("account:{}", Sha256Digest::of(email.as_bytes())));
-    let place = address.map(|address| format!("address:{address}"));
-    let keys: Vec<String> = [account, place].into_iter().flatten().collect();
-    let counts = store::count_attempt(&deps.db.conn().await?, &keys).await?;
-    let wait = counts
-        .into_iter()
-        .filter(|(attempts, _)| *attempts > deps.limits.logins_per_minute)
-        .map(|(_, seconds)| u64::try_from(seconds).unwrap_or(0).max(1))
-        .max();
-    match wait {
-        Some(retry_after_seconds) => Err(SessionError::Throttled { retry_after_seconds }),
-        None => Ok(()),
-    }
+    store::forget(&deps.db.conn().await?, throttle::KNOWN_AGE).await
 }
 
 /// `None` if the user changed while the password was checked.
 async fn open(
     deps: &Deps,
     person: &Person,
-    address: Option<&str>,
+    origin: &Origin,
+    attempt: Attempt,
 ) -> Result<Option<TokenPair>, SessionError> {
     let session: SessionId = deps.ids.mint();
     let (generation, epoch) = (person.generation, person.epoch);
@@ -159,9 +180,10 @@ async fn open(
         .db
         .transaction(async |tx| {
             let age = deps.limits.refresh_token_age;
-            let at = store::open(tx, session, person, tokens::at_rest(&text), age).await?;
+            let at = store::open(tx, session, person, tokens::at_rest(&text), age, origin).await?;
             if at.is_some() {
-                let details = json!({ "address": address });
+                attempt.forgive(tx).await?;
+                let details = json!({ "address": origin.address });
                 record(tx, Some(person), Action::Login, Some(session), details).await?;
             }
             Ok::<_, DbError>(at)

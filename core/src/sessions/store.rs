@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::model::Standing;
+use super::model::{NamedUnit, Origin, SessionView, Standing};
 use super::rules::SessionFacts;
 use crate::access::Role;
 use crate::db::{DbError, Query, Row, Tx};
 use crate::digest::Sha256Digest;
 use crate::ids::{SessionId, UserId};
+use crate::page::PageRequest;
 
 /// A user, as far as tokens go.
 pub(super) struct Person {
@@ -34,6 +35,28 @@ fn micros(duration: Duration) -> i64 {
 pub(super) async fn count_attempt(query: &impl Query, keys: &[String]) -> Result<Vec<(i32, i64)>, DbError> {
     let rows = query.query(include_str!("sql/count_attempt.sql"), &[&keys.to_vec()]).await?;
     Ok(rows.iter().map(|row| (row.get("attempts"), row.get("seconds"))).collect())
+}
+
+/// Takes attempts back: they were no guesses.
+pub(super) async fn forgive(query: &impl Query, keys: &[String]) -> Result<(), DbError> {
+    query.execute(include_str!("sql/forgive.sql"), &[&keys.to_vec()]).await?;
+    Ok(())
+}
+
+const IS_KNOWN: &str = "
+    SELECT EXISTS (
+        SELECT 1 FROM users JOIN sessions ON sessions.user_id = users.id
+        WHERE users.email = $1 AND sessions.address <<= ($2::text)::inet
+          AND sessions.created_at > plumbline_now() - $3 * interval '1 microsecond')";
+
+/// Whether the account was signed in to from the network, not longer ago than the given age.
+pub(super) async fn is_known(
+    query: &impl Query,
+    email: &str,
+    network: &str,
+    age: Duration,
+) -> Result<bool, DbError> {
+    Ok(query.query_one(IS_KNOWN, &[&email, &network, &micros(age)]).await?.get(0))
 }
 
 fn person(row: &Row) -> Person {
@@ -72,12 +95,23 @@ pub(super) async fn open(
     person: &Person,
     refresh_token: Sha256Digest,
     age: Duration,
+    origin: &Origin,
 ) -> Result<Option<DateTime<Utc>>, DbError> {
     let token = &refresh_token.0[..];
+    let address = origin.address.map(|address| address.to_string());
     let row = tx
         .query_opt(
             include_str!("sql/open.sql"),
-            &[&id, &person.id, &person.password_hash, &token, &micros(age), &person.generation],
+            &[
+                &id,
+                &person.id,
+                &person.password_hash,
+                &token,
+                &micros(age),
+                &person.generation,
+                &address,
+                &origin.user_agent,
+            ],
         )
         .await?;
     Ok(row.map(|row| row.get("at")))
@@ -95,13 +129,16 @@ pub(super) async fn standing(
         email: row.get("email"),
         is_superadmin: row.get("is_superadmin"),
         disabled: row.get("disabled"),
+        must_change_password: row.get("must_change_password"),
         generation: row.get("token_generation"),
         epoch: row.get("epoch"),
         session_live: row.get("session_live"),
         at: row.get("at"),
-        unit: row
-            .get::<_, Option<_>>("unit_id")
-            .map(|unit| (unit, row.get::<_, Option<&str>>("unit_role").and_then(Role::parse))),
+        unit: row.get::<_, Option<_>>("unit_id").map(|id| NamedUnit {
+            id,
+            role: row.get::<_, Option<&str>>("unit_role").and_then(Role::parse),
+            archived: row.get("unit_archived"),
+        }),
     }))
 }
 
@@ -153,12 +190,73 @@ pub(super) async fn end(tx: &Tx<'_>, id: SessionId, reason: &str) -> Result<bool
     Ok(tx.execute(END, &[&id, &reason]).await? == 1)
 }
 
+const END_ALL: &str = "
+    UPDATE sessions SET revoked_at = plumbline_now(), revoked_reason = $2
+    WHERE user_id = $1 AND revoked_at IS NULL AND expires_at > plumbline_now() AND ($3::uuid IS NULL OR id <> $3)";
+
+/// Ends every session of a person but one. How many there were.
+pub(super) async fn end_all(
+    tx: &Tx<'_>,
+    user: UserId,
+    reason: &str,
+    but: Option<SessionId>,
+) -> Result<u64, DbError> {
+    tx.execute(END_ALL, &[&user, &reason, &but]).await
+}
+
+const RAISE_GENERATION: &str = "UPDATE users SET token_generation = token_generation + 1 WHERE id = $1";
+
+/// Voids every token of a person, also of sessions that are no rows any more.
+pub(super) async fn raise_generation(tx: &Tx<'_>, user: UserId) -> Result<(), DbError> {
+    tx.execute(RAISE_GENERATION, &[&user]).await?;
+    Ok(())
+}
+
+const FIND_OWNED: &str = "
+    SELECT 1 FROM sessions
+    WHERE id = $1 AND user_id = $2 AND revoked_at IS NULL AND expires_at > plumbline_now()";
+
+/// Whether the person has this session, and it goes on.
+pub(super) async fn is_live(tx: &Tx<'_>, id: SessionId, user: UserId) -> Result<bool, DbError> {
+    Ok(tx.query_opt(FIND_OWNED, &[&id, &user]).await?.is_some())
+}
+
+const LIST: &str = "
+    SELECT id, created_at, refreshed_at, expires_at, host(address) AS address, user_agent FROM sessions
+    WHERE user_id = $1 AND revoked_at IS NULL AND expires_at > (SELECT plumbline_now())
+      AND ($2::uuid IS NULL OR id < $2)
+    ORDER BY id DESC LIMIT $3";
+
+/// A person's live sessions, newest first.
+pub(super) async fn list(
+    query: &impl Query,
+    user: UserId,
+    current: SessionId,
+    page: PageRequest,
+) -> Result<Vec<SessionView>, DbError> {
+    let rows = query.query(LIST, &[&user, &page.cursor, &(page.limit + 1)]).await?;
+    let view = |row: &Row| {
+        let id: SessionId = row.get("id");
+        SessionView {
+            id,
+            current: id == current,
+            created_at: row.get("created_at"),
+            refreshed_at: row.get("refreshed_at"),
+            expires_at: row.get("expires_at"),
+            address: row.get("address"),
+            user_agent: row.get("user_agent"),
+        }
+    };
+    Ok(rows.iter().map(view).collect())
+}
+
+// An address is known for as long as a session from there is remembered.
 const FORGET: &str = "
-    DELETE FROM sessions WHERE expires_at < (SELECT plumbline_now()) - interval '7 days'";
+    DELETE FROM sessions WHERE expires_at < (SELECT plumbline_now()) - $1 * interval '1 microsecond'";
 const FORGET_ATTEMPTS: &str = "
     DELETE FROM login_attempts WHERE window_at < (SELECT plumbline_now()) - interval '1 hour'";
 
 /// Removes what is over for good.
-pub(super) async fn forget(query: &impl Query) -> Result<u64, DbError> {
-    Ok(query.execute(FORGET, &[]).await? + query.execute(FORGET_ATTEMPTS, &[]).await?)
+pub(super) async fn forget(query: &impl Query, age: Duration) -> Result<u64, DbError> {
+    Ok(query.execute(FORGET, &[&micros(age)]).await? + query.execute(FORGET_ATTEMPTS, &[]).await?)
 }

@@ -6,6 +6,7 @@ use super::{TaskClass, TaskError, TaskKind, TaskStatus, TaskView};
 use crate::Deps;
 use crate::access::{Ctx, Permission};
 use crate::audit::{self, Action, Entry};
+use crate::business_units;
 use crate::db::Tx;
 use crate::ids::TaskId;
 use crate::page::{Page, PageRequest};
@@ -52,6 +53,7 @@ pub async fn replay(tx: &Tx<'_>, deps: &Deps, ctx: &Ctx, id: TaskId) -> Result<T
     if matches!(old.kind, TaskKind::RepositoryDiscover | TaskKind::WorkspaceImport) {
         ctx.require(Permission::AdministerWorkspaces)?;
     }
+    business_units::service::require_in_use::<TaskError>(tx, ctx, old.business_unit_id).await?;
     let mut again = store::find_dead(tx, unit, id).await?.ok_or(TaskError::NotFound)?;
     again.requested_by = ctx.actor.user_id();
     let new = store::insert(tx, deps.ids.mint(), &again, attempts_max(again.kind), Some(id)).await?;

@@ -10,6 +10,7 @@ use lambda_http::request::RequestContext;
 use plumbline_core::Deps;
 use plumbline_core::access::{Ctx, TraceParent};
 use plumbline_core::callers;
+use plumbline_core::sessions::{self, Origin};
 
 use crate::problem::Problem;
 
@@ -29,17 +30,46 @@ impl FromRequestParts<Deps> for Caller {
     }
 }
 
+/// The caller as a person, in no unit, for what is theirs alone. They may have to change their password first: the use
+/// cases that are not about that refuse them.
+#[derive(Clone, Debug)]
+pub struct Own(pub sessions::Bearer);
+
+impl FromRequestParts<Deps> for Own {
+    type Rejection = Problem;
+
+    /// Only where the route's rule says that it is a person's own.
+    async fn from_request_parts(parts: &mut Parts, _deps: &Deps) -> Result<Self, Problem> {
+        parts.extensions.get().cloned().map(Self).ok_or_else(Problem::closed)
+    }
+}
+
 /// The caller that a request's headers prove.
 pub(crate) async fn authenticate(deps: &Deps, headers: &HeaderMap) -> Result<Ctx, Problem> {
-    let unit = match headers.get(BUSINESS_UNIT) {
-        None => None,
-        // Bytes that are no text name no unit; the answer is that of an unknown slug.
-        Some(value) => Some(value.to_str().unwrap_or("?")),
-    };
-    let mut ctx = callers::authenticate(deps, bearer(headers)?, unit).await?;
+    let ctx = callers::authenticate(deps, bearer(headers)?, unit_header(headers)).await?;
+    Ok(with_trace(ctx, headers))
+}
+
+/// The same for a person who may have to change their password first.
+pub(crate) async fn authenticate_newcomer(deps: &Deps, headers: &HeaderMap) -> Result<Ctx, Problem> {
+    let ctx = callers::authenticate_newcomer(deps, bearer(headers)?, unit_header(headers)).await?;
+    Ok(with_trace(ctx, headers))
+}
+
+/// The person that a request's headers prove, in no unit.
+pub(crate) async fn identify(deps: &Deps, headers: &HeaderMap) -> Result<sessions::Bearer, Problem> {
+    Ok(callers::identify(deps, bearer(headers)?).await?)
+}
+
+fn unit_header(headers: &HeaderMap) -> Option<&str> {
+    // Bytes that are no text name no unit; the answer is that of an unknown slug.
+    headers.get(BUSINESS_UNIT).map(|value| value.to_str().unwrap_or("?"))
+}
+
+fn with_trace(mut ctx: Ctx, headers: &HeaderMap) -> Ctx {
     ctx.traceparent =
         headers.get("traceparent").and_then(|value| value.to_str().ok()).and_then(TraceParent::parse);
-    Ok(ctx)
+    ctx
 }
 
 /// The token of `Authorization: Bearer`.
@@ -60,9 +90,9 @@ pub fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {
 
 /// Where a request comes from, for throttling. What headers such as `X-Forwarded-For` claim is not believed.
 #[derive(Clone, Debug)]
-pub struct ClientAddress(pub Option<String>);
+pub struct Client(pub Origin);
 
-impl FromRequestParts<Deps> for ClientAddress {
+impl FromRequestParts<Deps> for Client {
     type Rejection = std::convert::Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _deps: &Deps) -> Result<Self, Self::Rejection> {
@@ -71,6 +101,7 @@ impl FromRequestParts<Deps> for ClientAddress {
             _ => None,
         };
         let socket = || parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip().to_string());
-        Ok(Self(gateway.or_else(socket)))
+        let agent = parts.headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
+        Ok(Self(Origin::new(gateway.or_else(socket).as_deref(), agent)))
     }
 }

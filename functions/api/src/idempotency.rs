@@ -51,9 +51,9 @@ pub struct OnceByPath(pub Once<()>);
 impl FromRequest<Deps> for OnceByPath {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, _: &Deps) -> Result<Self, Problem> {
+    async fn from_request(request: Request, deps: &Deps) -> Result<Self, Problem> {
         let (key, target) = (key_in(&request)?, target_of(&request));
-        Ok(Self(Once { body: (), key, request: Sha256Digest::of(target.as_bytes()) }))
+        Ok(Self(Once { body: (), key, request: fingerprint(deps, target.as_bytes())? }))
     }
 }
 
@@ -92,8 +92,12 @@ impl<T: DeserializeOwned> FromRequest<Deps> for Once<T> {
         let (key, target) = (key_in(&request)?, target_of(&request));
         let bytes = read(request, deps.limits.body_bytes_max).await?;
         let body = decode(&bytes)?;
-        Ok(Self { body, key, request: Sha256Digest::of(&[target.as_bytes(), &bytes].concat()) })
+        Ok(Self { body, key, request: fingerprint(deps, &[target.as_bytes(), &bytes].concat())? })
     }
+}
+
+fn fingerprint(deps: &Deps, request: &[u8]) -> Result<Sha256Digest, Problem> {
+    idempotency::service::fingerprint(&deps.keys, request).map_err(|error| Problem::internal(&error))
 }
 
 fn key_in(request: &Request) -> Result<Option<String>, Problem> {
@@ -116,6 +120,11 @@ fn key_of(value: &HeaderValue) -> Result<String, Problem> {
 }
 
 impl<T> Once<T> {
+    /// What was sent, for what must be done before the transaction is open.
+    pub fn body(&self) -> &T {
+        &self.body
+    }
+
     /// Executes the request, or gives the answer of the first one with its key.
     pub async fn answer<U, F>(self, deps: &Deps, ctx: &Ctx, work: F) -> Result<Response, Problem>
     where

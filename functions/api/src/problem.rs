@@ -131,6 +131,12 @@ impl From<plumbline_core::access::AccessError> for Problem {
             | AccessError::PersonRequired => {
                 Self::new(StatusCode::FORBIDDEN, "forbidden", "Not allowed", error.to_string())
             }
+            AccessError::UnitArchived => Self::new(
+                StatusCode::CONFLICT,
+                "unit-archived",
+                "The business unit is archived",
+                error.to_string(),
+            ),
         }
     }
 }

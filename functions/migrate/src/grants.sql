@@ -46,12 +46,13 @@ GRANT EXECUTE ON FUNCTION audit_append(uuid, text, text, text)
     TO plumbline_api, plumbline_tfstate, plumbline_callback, plumbline_worker, plumbline_outbound, plumbline_reconciler;
 
 -- api: people, sessions, settings, runs as people change them. Not what executors report: plans, logs, artifacts.
-GRANT SELECT ON users, memberships, sessions, login_attempts, idempotency_keys, queue_units, tasks, finished_tasks,
-    launch_budget, workspaces, blobs, runs, run_steps, log_chunks, touched_resources, artifacts, executors, tickets, tfstates,
-    state_versions, quarantined_states, state_uploads, api_keys, api_key_workspaces, audit_entries, audit_heads,
-    audit_checkpoints TO plumbline_api;
-GRANT INSERT, UPDATE ON business_units, sessions, login_attempts, idempotency_keys, queue_units, workspaces, runs,
-    run_steps, tfstates, quarantined_states, api_keys TO plumbline_api;
+GRANT SELECT ON users, memberships, invites, user_presence, sessions, login_attempts, idempotency_keys, queue_units, tasks,
+    finished_tasks, launch_budget, workspaces, blobs, runs, run_steps, log_chunks, touched_resources, artifacts, executors,
+    tickets, tfstates, state_versions, quarantined_states, state_uploads, api_keys, api_key_workspaces, audit_entries,
+    audit_heads, audit_checkpoints TO plumbline_api;
+GRANT INSERT, UPDATE ON business_units, user_presence, sessions, login_attempts, idempotency_keys, queue_units, workspaces,
+    runs, run_steps, tfstates, quarantined_states, api_keys TO plumbline_api;
+GRANT INSERT, UPDATE, DELETE ON users, memberships, invites TO plumbline_api;
 GRANT INSERT ON api_key_workspaces TO plumbline_api;
 GRANT INSERT, UPDATE, DELETE ON tasks TO plumbline_api;
 GRANT INSERT ON finished_tasks, state_versions, blobs TO plumbline_api;
@@ -59,7 +60,8 @@ GRANT UPDATE ON launch_budget, tickets, executors TO plumbline_api;
 GRANT DELETE ON workspaces TO plumbline_api;
 
 -- tfstate: Terraform's own calls. Of people and keys only what a token is checked against.
-GRANT SELECT (id, email, display_name, is_superadmin, disabled_at, token_generation) ON users TO plumbline_tfstate;
+GRANT SELECT (id, email, display_name, is_superadmin, disabled_at, token_generation, must_change_password) ON users
+    TO plumbline_tfstate;
 GRANT SELECT (id, business_unit_id, name, token_hash, capability, confined, user_id, epoch, expires_at, revoked_at,
     last_used_at) ON api_keys TO plumbline_tfstate;
 GRANT UPDATE (last_used_at) ON api_keys TO plumbline_tfstate;
@@ -95,10 +97,10 @@ GRANT INSERT, UPDATE ON workspaces, queue_units, blobs TO plumbline_outbound;
 GRANT INSERT ON finished_tasks, tfstates TO plumbline_outbound;
 
 -- reconciler: every sweep. It forgets sessions but reads no password.
-GRANT SELECT ON sessions, login_attempts, idempotency_keys, tasks, finished_tasks, queue_units, launch_budget, executors,
-    tickets, runs, run_steps, log_chunks, artifacts, blobs, workspaces, tfstates, state_versions, quarantined_states,
+GRANT SELECT ON user_presence, sessions, login_attempts, idempotency_keys, tasks, finished_tasks, queue_units, launch_budget,
+    executors, tickets, runs, run_steps, log_chunks, artifacts, blobs, workspaces, tfstates, state_versions, quarantined_states,
     state_uploads, audit_entries, audit_heads, audit_checkpoints TO plumbline_reconciler;
-GRANT DELETE ON sessions, login_attempts, idempotency_keys, finished_tasks, blobs TO plumbline_reconciler;
+GRANT DELETE ON user_presence, sessions, login_attempts, idempotency_keys, finished_tasks, blobs TO plumbline_reconciler;
 GRANT INSERT, UPDATE ON sweep_ticks, queue_units, executors, tickets, artifacts, blobs, tfstates, quarantined_states,
     state_uploads TO plumbline_reconciler;
 GRANT INSERT, UPDATE, DELETE ON tasks, log_chunks TO plumbline_reconciler;

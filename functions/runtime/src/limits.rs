@@ -92,6 +92,7 @@ overrides! {
     sweep_period finished_task_age plan_age launches_per_second
     executors_max unit_executors_max unit_short_tasks_max body_bytes_max inline_state_bytes_max inline_read_bytes_max
     step_log_bytes_max log_chunk_bytes_max idempotency_age access_token_age refresh_token_age logins_per_minute
+    account_logins_per_minute invite_age
     upload_url_age download_url_age pending_upload_age page_size page_size_max waiting_runs_max bcrypt_cost
     git_timeout git_file_bytes_max git_output_bytes_max
 }

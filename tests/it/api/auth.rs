@@ -8,6 +8,7 @@ use plumbline_core::db::Query as _;
 use plumbline_core::limits::Limits;
 use serde_json::{Value, json};
 
+use super::users::People;
 use crate::plane::{ADMIN_EMAIL, PASSWORD, TestPlane, slug};
 
 const TOKEN: &str = "/api/v1/auth/token";
@@ -69,7 +70,8 @@ async fn too_many_attempts_on_one_account_are_throttled_for_a_minute() {
     let limits = Limits { bcrypt_cost: 4, logins_per_minute: 3, ..Limits::default() };
     let plane = TestPlane::start_with(limits, 4).await;
     plane.admin_token().await;
-    for _ in 0..2 {
+    for _ in 0..3 {
+        assert_eq!(sign_in(&plane, ADMIN_EMAIL, PASSWORD).await.0, StatusCode::OK, "not counted");
         assert_eq!(sign_in(&plane, ADMIN_EMAIL, "wrong password").await.0, StatusCode::UNAUTHORIZED);
     }
     let body = json!({ "email": ADMIN_EMAIL, "password": PASSWORD });
@@ -169,32 +171,82 @@ async fn forged_tokens_are_refused() {
     for forged in ["", "plr_", "plr_AAAA", &format!("plr_{}", "A".repeat(123))] {
         assert_eq!(refresh(&plane, &json!(forged)).await.0, StatusCode::UNAUTHORIZED);
     }
+    // One kind of token is not taken for the other.
+    let pair = sign_in(&plane, ADMIN_EMAIL, PASSWORD).await.1;
+    let refresh_token = pair["refresh_token"].as_str().expect("a token");
+    assert_eq!(me(&plane, refresh_token, None).await.0, StatusCode::UNAUTHORIZED);
+    assert_eq!(refresh(&plane, &pair["access_token"]).await.0, StatusCode::UNAUTHORIZED);
     assert_eq!(me(&plane, &token, None).await.0, StatusCode::OK);
 }
 
 #[tokio::test]
 async fn the_business_unit_header_is_resolved_as_specified() {
     let plane = TestPlane::start().await;
-    let admin = plane.admin_token().await;
-    let (blue, _red) = (plane.unit("blue").await, plane.unit("red").await);
+    let root = plane.admin_token().await;
+    let (blue, _red, gone) =
+        (plane.unit("blue").await, plane.unit("red").await, plane.unit("archived").await);
     let member = plane.member(blue, Role::Operator).await;
+    let left = plane.member(gone, Role::Admin).await;
     let (_, email) = plane.insert_user().await;
     let stranger = plane.login(&email).await;
+    let archive = format!("/api/v1/business-units/{gone}/archive");
+    assert_eq!(plane.call("POST", &archive, &*root, None).await.0, StatusCode::OK);
 
-    assert_eq!(me(&plane, &admin, None).await.1["business_unit"], Value::Null);
-    assert_eq!(me(&plane, &admin, Some("all")).await.1["business_unit"], Value::Null);
-    assert_eq!(me(&plane, &admin, Some("red")).await.1["business_unit"], "red");
-    assert_eq!(me(&plane, &admin, Some("no-such-unit")).await.0, StatusCode::NOT_FOUND);
-
-    let (status, seen) = me(&plane, &member, None).await;
-    assert_eq!(status, StatusCode::OK);
-    assert_eq!((&seen["business_unit"], &seen["role"]), (&json!("blue"), &json!("operator")));
-    assert_eq!(me(&plane, &member, Some("blue")).await.0, StatusCode::OK);
-    for refused in ["all", "red", "no-such-unit", "\u{fffd}"] {
-        let (status, problem) = me(&plane, &member, Some(refused)).await;
-        assert_eq!((status, slug(&problem)), (StatusCode::FORBIDDEN, "forbidden"), "{refused}");
+    let (ok, forbidden, missing) = (StatusCode::OK, StatusCode::FORBIDDEN, StatusCode::NOT_FOUND);
+    let all = Value::Null;
+    // Who, the header, the status, and the unit with the role in it or the problem.
+    for (who, header, status, unit, word) in [
+        (&root, None, ok, all.clone(), "admin"),
+        (&root, Some(""), ok, all.clone(), "admin"),
+        (&root, Some("all"), ok, all.clone(), "admin"),
+        (&root, Some(" all "), ok, all.clone(), "admin"),
+        (&root, Some("red"), ok, json!("red"), "admin"),
+        (&root, Some("archived"), ok, json!("archived"), "admin"),
+        (&root, Some("no-such-unit"), missing, all.clone(), "not-found"),
+        (&root, Some("ALL"), missing, all.clone(), "not-found"),
+        (&root, Some("\u{fffd}"), missing, all.clone(), "not-found"),
+        (&member, None, ok, json!("blue"), "operator"),
+        (&member, Some(""), ok, json!("blue"), "operator"),
+        (&member, Some("blue"), ok, json!("blue"), "operator"),
+        (&member, Some(" blue "), ok, json!("blue"), "operator"),
+        (&member, Some("all"), forbidden, all.clone(), "forbidden"),
+        (&member, Some("red"), forbidden, all.clone(), "forbidden"),
+        (&member, Some("no-such-unit"), forbidden, all.clone(), "forbidden"),
+        (&member, Some("BLUE"), forbidden, all.clone(), "forbidden"),
+        // That there is an archived unit is told to its members alone.
+        (&member, Some("archived"), forbidden, all.clone(), "forbidden"),
+        (&left, Some("archived"), forbidden, all.clone(), "unit-archived"),
+        (&left, None, forbidden, all.clone(), "unit-archived"),
+        (&left, Some("all"), forbidden, all.clone(), "forbidden"),
+        (&stranger, None, forbidden, all.clone(), "forbidden"),
+        (&stranger, Some("all"), forbidden, all.clone(), "forbidden"),
+        (&stranger, Some("blue"), forbidden, all.clone(), "forbidden"),
+    ] {
+        let (actual, answer) = me(&plane, who, header).await;
+        assert_eq!(actual, status, "{header:?}: {answer}");
+        if status == ok {
+            assert_eq!((&answer["business_unit"], &answer["role"]), (&unit, &json!(word)), "{header:?}");
+        } else {
+            assert_eq!(slug(&answer), word, "{header:?}: {answer}");
+        }
     }
-    assert_eq!(me(&plane, &stranger, None).await.0, StatusCode::FORBIDDEN);
+    // No answer tells a unit that is not theirs from one that is not there.
+    let foreign = me(&plane, &member, Some("red")).await;
+    assert_eq!(me(&plane, &member, Some("no-such-unit")).await, foreign);
+    assert_eq!(me(&plane, &member, Some("archived")).await, foreign);
+}
+
+#[tokio::test]
+async fn the_first_unit_by_slug_is_meant_without_a_header_and_an_archived_one_is_passed_over() {
+    let people = People::new().await;
+    let ada = people.person(&[(people.red, Role::Viewer), (people.blue, Role::Admin)]).await;
+    let first = async || me(&people.plane, &ada.token, None).await.1["business_unit"].clone();
+    assert_eq!(first().await, "blue");
+    let path = format!("business-units/{}", people.blue);
+    people.as_root("POST", &format!("{path}/archive"), None).await;
+    assert_eq!(first().await, "red");
+    people.as_root("POST", &format!("{path}/unarchive"), None).await;
+    assert_eq!(first().await, "blue");
 }
 
 #[tokio::test]

@@ -1,17 +1,21 @@
 //! Tests of api, one file per feature.
 
 mod api_keys;
+mod archived;
 mod audit;
 mod auth;
 mod business_units;
 mod permissions;
+mod presence;
 mod repeated;
 mod repositories;
 mod runs;
+mod sessions;
 mod shell;
 mod smart_http;
 mod state;
 mod tenants;
 mod traces;
+mod users;
 mod wakes;
 mod workspaces;

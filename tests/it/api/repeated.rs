@@ -2,6 +2,7 @@
 
 use http::StatusCode;
 use plumbline_core::access::Role;
+use plumbline_core::ids::BusinessUnitId;
 use plumbline_core::tasks::{self, FailedAttempt, TaskClass};
 use plumbline_runtime::Function;
 use serde_json::{Value, json};
@@ -15,6 +16,7 @@ use crate::world::World;
 struct Desk {
     world: World,
     superadmin: String,
+    unit: BusinessUnitId,
     plan: String,
     dead: String,
 }
@@ -34,7 +36,8 @@ impl Desk {
             worker.db.transaction(async |tx| tasks::service::fail(tx, lease, &failure, 0.0, limits).await);
         failed.await.unwrap();
         let dead = asked["task_id"].as_str().unwrap().to_owned();
-        Self { world, superadmin, plan, dead }
+        let unit = world.plane.unit("default").await;
+        Self { world, superadmin, unit, plan, dead }
     }
 
     /// Where to send the `n`th request of a route, and with what.
@@ -42,6 +45,12 @@ impl Desk {
         let repository = json!({ "repo_url": format!("https://git.example.com/{n}.git") });
         let (id, body) = match route.pattern.as_str() {
             "/api/v1/business-units" => ("", Some(json!({ "slug": format!("unit-{n}"), "name": "Unit" }))),
+            "/api/v1/users" => {
+                let memberships = json!([{ "business_unit_id": self.unit, "role": "viewer" }]);
+                let email = format!("user{n}@plumbline.test");
+                let body = json!({ "email": email, "password": "only for the first time", "memberships": memberships });
+                ("", Some(body))
+            }
             "/api/v1/workspaces" => {
                 let mut new = json!({ "name": "net", "environment": "dev" });
                 new["repo_url"] = repository["repo_url"].clone();

@@ -19,7 +19,7 @@ pub(super) struct Route {
 }
 
 impl Route {
-    fn open(&self) -> bool {
+    pub(super) fn open(&self) -> bool {
         self.operation["security"] == json!([{}])
     }
 

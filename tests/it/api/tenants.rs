@@ -38,12 +38,17 @@ impl Foreign {
         executor.log(1, 0, b"cloned").await;
         assert_eq!(executor.plan(ADDS_ONE).await.0, StatusCode::NO_CONTENT);
         let version = backend.versions().await[0]["id"].clone();
+        let token = backend.token.as_str();
+        let me = backend.plane.call("GET", "/api/v1/me", token, None).await.2;
+        let own_sessions = backend.plane.call("GET", "/api/v1/sessions", token, None).await.2;
         let quarantined = backend.quarantined().await[0]["id"].clone();
         let text = |id: &Value| id.as_str().unwrap().to_owned();
         let key = Self::api_key(&backend).await;
         let ids = BTreeMap::from([
             ("api-keys", key),
             ("business-units", backend.unit.to_string()),
+            ("users", text(&me["id"])),
+            ("sessions", text(&own_sessions["items"][0]["id"])),
             ("workspaces", backend.workspace.to_string()),
             ("runs", text(&run["id"])),
             ("approvals", text(&run["id"])),
@@ -92,7 +97,8 @@ pub(super) fn path_with(route: &Route, id: &str) -> String {
 /// A body that would be taken.
 pub(super) fn body_for(route: &Route) -> Option<Value> {
     let body = match (route.method.as_str(), route.pattern.as_str()) {
-        ("PUT", "/api/v1/business-units/{id}") => json!({ "slug": "taken-over", "name": "Taken over" }),
+        ("PUT", "/api/v1/business-units/{id}") => json!({ "name": "Taken over" }),
+        ("PUT", "/api/v1/users/{id}/password") => json!({ "password": "known to a stranger" }),
         ("PUT", "/api/v1/workspaces/{id}") => json!({ "environment": "prod" }),
         (_, pattern) if pattern.ends_with("/unblock") => json!({ "note": "looked at it" }),
         _ => json!({}),
@@ -116,8 +122,9 @@ async fn what_another_unit_has_is_answered_like_nothing_on_every_route_and_stays
     for route in routes().iter().filter(|route| route.pattern.contains('{')) {
         let answer = call(plane, route, foreign.id_for(route), &stranger).await;
         let what = format!("{} {}", route.method, route.pattern);
-        // Renaming units is for superadmins: a unit's admin is told so, whichever unit it is.
-        let refusal = if what == "PUT /api/v1/business-units/{id}" { 403 } else { 404 };
+        // Changing units is for superadmins: a unit's admin is told so, whichever unit it is.
+        let of_units = route.pattern.starts_with("/api/v1/business-units/") && route.method != "GET";
+        let refusal = if of_units { 403 } else { 404 };
         assert_eq!(answer.0, refusal, "{what}: {}", answer.2);
         let nothing = call(plane, route, NOTHING, &stranger).await;
         assert_eq!((answer.0, &answer.2), (nothing.0, &nothing.2), "{what}");
@@ -156,9 +163,22 @@ async fn ids_of_another_unit_in_parameters_and_bodies_find_nothing() {
     let (status, _, export) = plane.call("GET", &chain, stranger.as_str(), None).await;
     let told = export["items"].as_array().is_some_and(|entries| !entries.is_empty());
     assert!(!told, "{status}: {export}");
-    let body = json!({ "workspace_id": id("workspaces"), "command": "plan" });
-    let (status, _, problem) = plane.call("POST", "/api/v1/runs", stranger.as_str(), body).await;
-    assert_eq!(status, StatusCode::NOT_FOUND, "{problem}");
+    let membership = json!([{ "business_unit_id": id("business-units"), "role": "viewer" }]);
+    let own = plane.call("GET", "/api/v1/me", stranger.as_str(), None).await.2;
+    let myself = format!("/api/v1/users/{}", own["id"].as_str().unwrap());
+    for (method, path, body) in [
+        ("POST", "/api/v1/runs", json!({ "workspace_id": id("workspaces"), "command": "plan" })),
+        ("POST", "/api/v1/users", json!({ "email": "new@plumbline.test", "memberships": membership })),
+        ("PATCH", &myself, json!({ "add_memberships": membership })),
+        ("PATCH", &myself, json!({ "remove_memberships": [id("business-units")] })),
+        ("POST", "/api/v1/presence", json!({ "bu_slug": "default" })),
+    ] {
+        let (status, _, problem) = plane.call(method, path, stranger.as_str(), body).await;
+        assert_eq!(status, StatusCode::NOT_FOUND, "{method} {path}: {problem}");
+    }
+    let path = format!("/api/v1/users?business_unit_id={}", id("business-units"));
+    let (_, _, nobody) = plane.call("GET", &path, stranger.as_str(), None).await;
+    assert_eq!(nobody["items"], json!([]));
     // Neither by the header may a member of one unit see another.
     let headers = [("x-business-unit", "default")];
     let path = format!("/api/v1/runs/{}", id("runs"));

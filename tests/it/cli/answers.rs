@@ -1,5 +1,6 @@
 //! Every command of `plumb` that succeeds: what it asks, what people see of the answer, and what scripts do.
 
+mod people;
 mod world;
 
 use std::collections::BTreeSet;
@@ -36,6 +37,7 @@ fn rows() -> Vec<Row> {
     rows.extend(runs());
     rows.extend(states());
     rows.extend(operators());
+    rows.extend(people::rows());
     rows
 }
 
@@ -54,6 +56,7 @@ fn sessions_and_workspaces() -> Vec<Row> {
             "ada@example.com (Ada) at SERVER\nBUSINESS UNIT NAME ROLE\ndefault Default admin",
         ),
         ("logout", "POST /auth/logout", Nothing, "Signed out of SERVER."),
+        ("logout --everywhere", "POST /auth/logout-all", Nothing, "Signed out of SERVER on every machine."),
         (
             "workspace list --search w --limit 7",
             "GET /workspaces?q=w&limit=7",
@@ -271,55 +274,6 @@ fn operators() -> Vec<Row> {
             "task T\nkind run_plan\nabout R\nstatus done\nattempts 1 of 3\ncreated -\nresult {…",
         ),
         ("tasks replay T", "POST /tasks/T/replay", Get("POST /tasks/T/replay"), "Queued again as task T."),
-        (
-            "api-key list",
-            "GET /api-keys",
-            Get("GET /api-keys"),
-            "ID NAME TOKEN CAPABILITY LAST USED STATUS\nK ci plb_abcdefgh… plan - good",
-        ),
-        (
-            "api-key create ci --capability plan --workspace W",
-            r#"POST /api-keys {"capability":"plan","name":"ci","workspace_ids":["W"]}"#,
-            Get("POST /api-keys"),
-            "plb_the-token",
-        ),
-        (
-            "api-key show K",
-            "GET /api-keys/K",
-            Get("GET /api-keys/K"),
-            "K ci (plb_abcdefgh…)\ncapability plan, good\nonly workspaces: W",
-        ),
-        (
-            "api-key regenerate K --yes",
-            "POST /api-keys/K/regenerate",
-            Get("POST /api-keys/K/regenerate"),
-            "plb_the-token",
-        ),
-        (
-            "api-key rotate K",
-            r#"POST /api-keys/K/rotate {"overlap_hours":24}"#,
-            Get("POST /api-keys/K/rotate"),
-            "plb_the-token",
-        ),
-        ("api-key revoke K --yes", "DELETE /api-keys/K", Get("DELETE /api-keys/K"), "Revoked API key K."),
-        (
-            "business-unit list",
-            "GET /business-units",
-            Get("GET /business-units"),
-            "ID SLUG NAME\nU default Default",
-        ),
-        (
-            "business-unit create default --name Default",
-            r#"POST /business-units {"name":"Default","slug":"default"}"#,
-            Get("POST /business-units"),
-            "Created business unit default (Default), id U.",
-        ),
-        (
-            "business-unit rename default --name Default",
-            r#"PUT /business-units/U {"name":"Default","slug":"default"}"#,
-            Get("PUT /business-units/U"),
-            "Renamed business unit default (Default), id U.",
-        ),
     ]
 }
 
@@ -352,7 +306,12 @@ async fn run(server: &FakeServer, line: &str, more: &[&str]) -> Ran {
     });
     let words: Vec<&str> = words.chain(more.iter().copied()).collect();
     let mut command = plumb.command(&words);
-    ran(command.env("PLUMB_PASSWORD", "open please").output().await.expect("plumb ends"))
+    let secrets = [
+        ("PLUMB_PASSWORD", "open please"),
+        ("PLUMB_NEW_PASSWORD", "close please"),
+        ("PLUMB_INVITE_TOKEN", "pli_1"),
+    ];
+    ran(command.envs(secrets).output().await.expect("plumb ends"))
 }
 
 #[tokio::test]

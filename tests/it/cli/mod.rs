@@ -9,4 +9,5 @@ mod problems;
 mod runs;
 mod server;
 mod sessions;
+mod users;
 mod workspaces;

@@ -29,6 +29,7 @@ fn auditor(scope: Scope) -> Ctx {
         actor: Actor::System,
         credential: Credential::Session(SessionId(uuid::Uuid::nil())),
         scope,
+        unit_archived: false,
         role: Role::Admin,
         is_superadmin: scope == Scope::All,
         traceparent: None,

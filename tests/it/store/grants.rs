@@ -33,10 +33,7 @@ async fn refused(deps: &Deps, sql: &str) -> bool {
 async fn every_role_signs_in_and_is_refused_what_is_not_its_own() {
     let plane = granted().await;
     for (role, forbidden) in [
-        (
-            "plumbline_api",
-            ["INSERT INTO log_chunks SELECT * FROM log_chunks", "UPDATE users SET is_superadmin = true"],
-        ),
+        ("plumbline_api", ["INSERT INTO log_chunks SELECT * FROM log_chunks", "DELETE FROM sessions"]),
         ("plumbline_tfstate", ["SELECT password_hash FROM users", "UPDATE runs SET status = 'applied'"]),
         ("plumbline_callback", ["SELECT email FROM users", "UPDATE memberships SET role = 'admin'"]),
         ("plumbline_worker", ["SELECT * FROM sessions", "DELETE FROM workspaces"]),
@@ -69,8 +66,8 @@ async fn the_roles_of_the_functions_are_enough_for_sign_in_and_audit() {
     let plane = granted().await;
     plane.admin_token().await;
     let api = as_role(&plane, "plumbline_api");
-    let pair =
-        sessions::service::login(&api, ADMIN_EMAIL, PASSWORD, Some("192.0.2.1")).await.expect("signed in");
+    let origin = sessions::Origin::new(Some("192.0.2.1"), Some("a test"));
+    let pair = sessions::service::login(&api, ADMIN_EMAIL, PASSWORD, &origin).await.expect("signed in");
     let pair = sessions::service::refresh(&api, &pair.refresh_token).await.expect("refreshed");
     let ctx = sessions::service::authenticate(&api, &pair.access_token, None).await.expect("known");
     assert!(audit::service::verify(&api, &ctx).await.expect("verified").ok);
@@ -81,6 +78,7 @@ async fn the_roles_of_the_functions_are_enough_for_sign_in_and_audit() {
     let reconciler = as_role(&plane, "plumbline_reconciler");
     assert!(audit::service::checkpoint(&reconciler).await.expect("sealed"));
     sessions::service::forget(&reconciler).await.expect("swept");
+    plumbline_core::presence::service::forget(&reconciler).await.expect("swept");
     plumbline_core::idempotency::service::forget(&reconciler).await.expect("swept");
 
     for role in Function::ALL.map(Function::role) {

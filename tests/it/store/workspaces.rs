@@ -14,6 +14,7 @@ fn admin_of(unit: BusinessUnitId) -> Ctx {
         actor: Actor::User { id: UserId(uuid::Uuid::now_v7()), email: "admin@plumbline.test".into() },
         credential: Credential::Session(SessionId(uuid::Uuid::nil())),
         scope: Scope::One(unit),
+        unit_archived: false,
         role: Role::Admin,
         is_superadmin: false,
         traceparent: None,

@@ -1,6 +1,6 @@
 WITH opened AS (
-    INSERT INTO sessions (id, user_id, refresh_token_hash, expires_at)
-    SELECT $1, users.id, $4, plumbline_now() + $5 * interval '1 microsecond'
+    INSERT INTO sessions (id, user_id, refresh_token_hash, expires_at, address, user_agent)
+    SELECT $1, users.id, $4, plumbline_now() + $5 * interval '1 microsecond', ($7::text)::inet, $8
     FROM users
     -- The hash is compared once more: the password may have been changed while it was being checked.
     WHERE users.id = $2 AND users.password_hash = $3 AND users.disabled_at IS NULL AND users.token_generation = $6

@@ -6,8 +6,8 @@ use super::{StateActor, find_row, lock_row};
 use crate::Deps;
 use crate::access::{Ctx, Permission};
 use crate::audit::{self, Action, Draft};
-use crate::db::DbError;
-use crate::ids::WorkspaceId;
+use crate::db::{DbError, Query};
+use crate::ids::{BusinessUnitId, WorkspaceId};
 use crate::tfstates::{HeldBy, LockInfo, LockView, StateError, store};
 
 /// How often a call looks again after losing a race for the row. Every lost race is somebody else's success.
@@ -28,6 +28,7 @@ pub async fn lock(
     for _ in 0..RACES_MAX {
         let row = find_row(&conn, actor.unit(), workspace_id).await?;
         actor.require_writable(&row)?;
+        actor.require_unit_in_use(&conn, &row).await?;
         if let Some(held) = &row.lock {
             let own = held.id == info.id() && held.held_by().is_some_and(|holder| holder.lets(by));
             return if own { Ok(()) } else { Err(StateError::Locked { holder: held.info.clone() }) };
@@ -84,6 +85,11 @@ pub async fn unlock(
 
 fn too_many_races() -> StateError {
     DbError::TryAgain("the state's row changed again and again".into()).into()
+}
+
+/// How many states of a unit are locked by people.
+pub async fn count_locks_of_people(query: &impl Query, unit: BusinessUnitId) -> Result<i64, DbError> {
+    store::count_locks_of_people(query, unit).await
 }
 
 /// Takes the lock away from whoever holds it, unless its executor may still act.

@@ -17,11 +17,12 @@ use super::store::{self, StateRow};
 use super::{HeldBy, StateError, StateHead, StateWrites};
 use crate::access::{Actor, Ctx, Permission};
 use crate::audit::{Action, Entry};
+use crate::business_units;
 use crate::db::{DbError, Query, Tx};
 use crate::ids::{BusinessUnitId, ExecutorId, QuarantinedStateId, RunId, StateVersionId, WorkspaceId};
 use crate::protocol::RunPhase;
 
-pub use locks::{force_unlock, get_lock, lock, unlock};
+pub use locks::{count_locks_of_people, force_unlock, get_lock, lock, unlock};
 pub use quarantine::{accept_next_lineage, discard, list_quarantined, promote};
 pub use reads::{StateBody, addresses, download, read};
 pub use uploads::{begin_upload, commit_upload, sweep_uploads};
@@ -86,6 +87,16 @@ impl StateActor<'_> {
         match (self, row.state_writes) {
             (Self::Person(_), StateWrites::RunsOnly) => Err(StateError::RunsOnly),
             (Self::Person(_), StateWrites::RunsAndPeople) | (Self::Executor { .. }, _) => Ok(()),
+        }
+    }
+
+    /// Refuses people in an archived unit. What runs began is finished.
+    async fn require_unit_in_use(&self, query: &impl Query, row: &StateRow) -> Result<(), StateError> {
+        match self {
+            Self::Person(ctx) => {
+                business_units::service::require_in_use(query, ctx, row.business_unit_id).await
+            }
+            Self::Executor { .. } => Ok(()),
         }
     }
 }

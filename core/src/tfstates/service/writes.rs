@@ -73,8 +73,11 @@ pub async fn write_inline(
     let judged =
         Write { fence, serial: facts.serial, lineage: &facts.lineage, sha256: Sha256Digest::of(&write.body) };
     // A first look, so that what is certain to be refused never reaches the object store.
-    let early = find_row(&deps.db.conn().await?, actor.unit(), workspace_id).await?;
+    let conn = deps.db.conn().await?;
+    let early = find_row(&conn, actor.unit(), workspace_id).await?;
     actor.require_writable(&early)?;
+    actor.require_unit_in_use(&conn, &early).await?;
+    drop(conn);
     let verdict = judge(&early, &judged);
     match verdict {
         Verdict::Refuse(reason) => return Err(refused(&early, reason)),

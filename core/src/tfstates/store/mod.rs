@@ -250,6 +250,14 @@ pub(super) async fn may_live(query: &impl Query, executor_id: ExecutorId) -> Res
     Ok(query.query_opt(MAY_LIVE, &[&executor_id]).await?.is_some())
 }
 
+const COUNT_LOCKS_OF_PEOPLE: &str = "
+    SELECT count(*) FROM tfstates WHERE business_unit_id = $1 AND lock_user_id IS NOT NULL";
+
+/// How many states of a unit are locked by people.
+pub(super) async fn count_locks_of_people(query: &impl Query, unit: BusinessUnitId) -> Result<i64, DbError> {
+    Ok(query.query_one(COUNT_LOCKS_OF_PEOPLE, &[&unit]).await?.get(0))
+}
+
 const ACCEPT_NEXT_LINEAGE: &str =
     "UPDATE tfstates SET accept_next_lineage = true WHERE workspace_id = $2 AND business_unit_id = $1";
 

@@ -27,10 +27,19 @@ pub(crate) async fn guard(
     next: Next,
 ) -> Result<Response, Problem> {
     let Some(rule) = rule_of(&request)? else { return Ok(next.run(request).await) };
-    if rule.need == Need::Open {
-        return Ok(next.run(request).await);
-    }
-    let ctx = caller::authenticate(&deps, request.headers()).await?;
+    let ctx = match rule.need {
+        Need::Open => return Ok(next.run(request).await),
+        Need::Own => {
+            let mut request = request;
+            let bearer = caller::identify(&deps, request.headers()).await?;
+            request.extensions_mut().insert(bearer);
+            return Ok(next.run(request).await);
+        }
+        Need::Newcomer => caller::authenticate_newcomer(&deps, request.headers()).await?,
+        Need::SignedIn | Need::Person | Need::May(_) => {
+            caller::authenticate(&deps, request.headers()).await?
+        }
+    };
     check(&ctx, rule.need)?;
     let mut request = confinement::check(&deps, &ctx, rule, request).await?;
     request.extensions_mut().insert(ctx);
@@ -51,7 +60,7 @@ fn rule_of(request: &Request) -> Result<Option<&'static Rule>, Problem> {
 
 fn check(ctx: &Ctx, need: Need) -> Result<(), Problem> {
     match need {
-        Need::Open | Need::SignedIn => Ok(()),
+        Need::Open | Need::Own | Need::Newcomer | Need::SignedIn => Ok(()),
         Need::Person => Ok(ctx.require_session()?),
         Need::May(permission) => Ok(ctx.require(permission)?),
     }

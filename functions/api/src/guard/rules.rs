@@ -1,11 +1,11 @@
 //! What every route needs. The only place where a route is opened to somebody.
 
 use plumbline_core::access::Permission::{
-    self, AdministerKeys, AdministerPlatform, AdministerState, AdministerWorkspaces, ApplyRuns, PlanRuns,
-    Read, ReadAudit, ReadLogs, ReadState, ReadTasks, ReplayTasks,
+    self, AdministerKeys, AdministerPlatform, AdministerState, AdministerUsers, AdministerWorkspaces,
+    ApplyRuns, PlanRuns, Read, ReadAudit, ReadLogs, ReadState, ReadTasks, ReplayTasks,
 };
 
-use Need::{May, Open, Person, SignedIn};
+use Need::{May, Newcomer, Open, Own, Person, SignedIn};
 use Reach::{Body, Listed, OwnUnit, QuarantinedState, Run, StateVersion, Unit, Workspace};
 
 /// Who may call.
@@ -17,6 +17,11 @@ pub enum Need {
     SignedIn,
     /// Whoever is signed in with a session of their own.
     Person,
+    /// The same, also while they must change their password.
+    Newcomer,
+    /// A person about what is theirs alone, whatever unit they act in or whether they are in any. The use case says what
+    /// is open to those who must change their password.
+    Own,
     /// Whoever has at least this permission. What is asked may take more, which the use case says.
     May(Permission),
 }
@@ -77,6 +82,10 @@ const fn put(below: &'static str, need: Need, reach: Reach) -> Rule {
     Rule { method: "PUT", below, need, reach }
 }
 
+const fn patch(below: &'static str, need: Need, reach: Reach) -> Rule {
+    Rule { method: "PATCH", below, need, reach }
+}
+
 const fn delete(below: &'static str, need: Need, reach: Reach) -> Rule {
     Rule { method: "DELETE", below, need, reach }
 }
@@ -95,18 +104,25 @@ pub const RULES: &[Rule] = &[
     get   ("/audit",                                 May(ReadAudit),            Unit),
     get   ("/audit/export",                          May(ReadAudit),            Unit),
     get   ("/audit/verify",                          May(ReadAudit),            Unit),
+    post  ("/auth/accept-invite",                    Open,                      OwnUnit),
     get   ("/auth/config",                           Open,                      OwnUnit),
     post  ("/auth/logout",                           Open,                      OwnUnit),
+    post  ("/auth/logout-all",                       Own,                       OwnUnit),
     post  ("/auth/refresh",                          Open,                      OwnUnit),
     post  ("/auth/token",                            Open,                      OwnUnit),
     get   ("/business-units",                        SignedIn,                  OwnUnit),
     post  ("/business-units",                        May(AdministerPlatform),   Unit),
     get   ("/business-units/{id}",                   SignedIn,                  OwnUnit),
     put   ("/business-units/{id}",                   May(AdministerPlatform),   Unit),
+    post  ("/business-units/{id}/archive",           May(AdministerPlatform),   Unit),
+    post  ("/business-units/{id}/unarchive",         May(AdministerPlatform),   Unit),
     get   ("/health/live",                           Open,                      OwnUnit),
     get   ("/health/ready",                          Open,                      OwnUnit),
-    get   ("/me",                                    Person,                    OwnUnit),
+    get   ("/me",                                    Newcomer,                  OwnUnit),
+    put   ("/me/password",                           Own,                       OwnUnit),
     get   ("/openapi.json",                          Open,                      OwnUnit),
+    get   ("/presence",                              Person,                    OwnUnit),
+    post  ("/presence",                              Person,                    OwnUnit),
     post  ("/quarantined-states/{id}/discard",       May(AdministerState),      QuarantinedState),
     post  ("/quarantined-states/{id}/promote",       May(AdministerState),      QuarantinedState),
     get   ("/runs",                                  May(Read),                 Listed),
@@ -121,6 +137,8 @@ pub const RULES: &[Rule] = &[
     get   ("/runs/{id}/steps",                       May(Read),                 Run),
     get   ("/runs/{id}/unrecorded-resources",        May(ReadState),            Run),
     get   ("/server-info",                           Open,                      OwnUnit),
+    get   ("/sessions",                              Own,                       OwnUnit),
+    delete("/sessions/{id}",                         Own,                       OwnUnit),
     get   ("/state-versions/{id}",                   May(Read),                 StateVersion),
     get   ("/state-versions/{id}/diff",              May(ReadState),            StateVersion),
     get   ("/state-versions/{id}/download",          May(ReadState),            StateVersion),
@@ -128,6 +146,17 @@ pub const RULES: &[Rule] = &[
     get   ("/tasks",                                 May(ReadTasks),            Unit),
     get   ("/tasks/{id}",                            May(Read),                 Unit),
     post  ("/tasks/{id}/replay",                     May(ReplayTasks),          Unit),
+    get   ("/users",                                 May(AdministerUsers),      OwnUnit),
+    post  ("/users",                                 May(AdministerUsers),      OwnUnit),
+    delete("/users/{id}",                            May(AdministerUsers),      OwnUnit),
+    get   ("/users/{id}",                            May(AdministerUsers),      OwnUnit),
+    patch ("/users/{id}",                            May(AdministerUsers),      OwnUnit),
+    post  ("/users/{id}/disable",                    May(AdministerUsers),      OwnUnit),
+    post  ("/users/{id}/enable",                     May(AdministerUsers),      OwnUnit),
+    delete("/users/{id}/invite",                     May(AdministerUsers),      OwnUnit),
+    post  ("/users/{id}/invite",                     May(AdministerUsers),      OwnUnit),
+    put   ("/users/{id}/password",                   May(AdministerUsers),      OwnUnit),
+    delete("/users/{id}/sessions",                   May(AdministerUsers),      OwnUnit),
     get   ("/workspaces",                            May(Read),                 Listed),
     post  ("/workspaces",                            May(AdministerWorkspaces), Unit),
     post  ("/workspaces/discover",                   May(AdministerWorkspaces), Unit),

@@ -1,10 +1,11 @@
-//! Problems of users, sessions, API keys, business units, the audit log and idempotency keys.
+//! Problems of users, presence, sessions, API keys, business units, the audit log and idempotency keys.
 
 use axum::http::StatusCode;
 use plumbline_core::api_keys::ApiKeyError;
 use plumbline_core::audit::AuditError;
 use plumbline_core::business_units::BusinessUnitError;
 use plumbline_core::idempotency::IdempotencyError;
+use plumbline_core::presence::PresenceError;
 use plumbline_core::sessions::SessionError;
 use plumbline_core::users::UserError;
 
@@ -36,9 +37,23 @@ impl From<SessionError> for Problem {
                 unauthenticated("refresh-reused", "The session was ended", sentence(&detail))
             }
             SessionError::UnitNotFound => Self::not_found("business unit"),
+            SessionError::NotFound => Self::not_found("session"),
+            SessionError::UnitArchived => Self::new(
+                StatusCode::FORBIDDEN,
+                "unit-archived",
+                "The business unit is archived",
+                sentence(&detail),
+            ),
+            SessionError::PasswordChangeRequired => Self::new(
+                StatusCode::FORBIDDEN,
+                "password-change-required",
+                "The password must be changed",
+                sentence(&detail),
+            ),
             SessionError::NotAMember
             | SessionError::AllForbidden
             | SessionError::NoMemberships
+            | SessionError::KeyForbidden
             | SessionError::KeyUnitArchived => {
                 Self::new(StatusCode::FORBIDDEN, "forbidden", "Not allowed", sentence(&detail))
             }
@@ -65,17 +80,44 @@ impl From<ApiKeyError> for Problem {
 
 impl From<UserError> for Problem {
     fn from(error: UserError) -> Self {
+        let detail = sentence(&error.to_string());
+        let conflict = |slug, title, detail| Self::new(StatusCode::CONFLICT, slug, title, detail);
         match error {
             UserError::Access(error) => error.into(),
-            UserError::NotFirst => {
-                Self::new(StatusCode::CONFLICT, "not-first-user", "There are users already", "")
+            UserError::OutOfReach(_) => Self::new(StatusCode::FORBIDDEN, "forbidden", "Not allowed", detail),
+            UserError::NotFound => Self::not_found("user"),
+            UserError::UnitNotFound(_) => Self::not_found("business unit"),
+            UserError::UnitArchived(unit) => {
+                conflict("unit-archived", "The business unit is archived", detail)
+                    .with("business_unit_id", unit.to_string())
             }
+            UserError::NotFirst => conflict("not-first-user", "There are users already", String::new()),
+            UserError::Duplicate => conflict("user-exists", "The e-mail is taken", detail),
+            UserError::LastSuperadmin => conflict("last-superadmin", "This is the last superadmin", detail),
+            UserError::Disabled => conflict("user-disabled", "The account is disabled", detail),
+            UserError::Invalid { field, reason } => invalid_field(field, reason),
             UserError::Email => invalid_field("email", "must be an e-mail address"),
-            UserError::Password => {
-                invalid_field("password", "must have 12 characters to 72 bytes, without NUL")
+            UserError::Password { field, fault } => invalid_field(field, fault.reason()),
+            UserError::WrongPassword => {
+                Self::new(StatusCode::FORBIDDEN, "wrong-password", "The password is wrong", detail)
             }
+            UserError::InviteInvalid => {
+                Self::new(StatusCode::UNAUTHORIZED, "invite-invalid", "The invitation is not valid", detail)
+            }
+            UserError::Session(error) => error.into(),
             UserError::Db(error) => error.into(),
             UserError::Hash(_) => Self::internal(&error),
+        }
+    }
+}
+
+impl From<PresenceError> for Problem {
+    fn from(error: PresenceError) -> Self {
+        match error {
+            PresenceError::Access(error) => error.into(),
+            PresenceError::UnitNotFound => Self::not_found("business unit"),
+            PresenceError::Unit(error) => error.into(),
+            PresenceError::Db(error) => error.into(),
         }
     }
 }
@@ -91,6 +133,19 @@ impl From<BusinessUnitError> for Problem {
                 "The slug is taken",
                 "A business unit with this slug exists; choose another slug.",
             ),
+            BusinessUnitError::Archived => Self::new(
+                StatusCode::CONFLICT,
+                "unit-archived",
+                "The business unit is archived",
+                sentence(&error.to_string()),
+            ),
+            BusinessUnitError::InUse { locks } => Self::new(
+                StatusCode::CONFLICT,
+                "unit-in-use",
+                "People work in the business unit",
+                sentence(&error.to_string()),
+            )
+            .with("locks", locks),
             BusinessUnitError::Invalid { field, reason } => invalid_field(field, reason),
             BusinessUnitError::Db(error) => error.into(),
         }

@@ -1,17 +1,17 @@
-//! Sign-in and who one is.
+//! Sign-in, who one is, and the end of it.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use plumbline_core::Deps;
 use plumbline_core::sessions::{self, TokenPair};
-use plumbline_core::users::{self, Me};
+use plumbline_core::users::{self, Me, Password};
 use serde::{Deserialize, Serialize};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::body::Body;
-use crate::caller::{Caller, ClientAddress, bearer};
+use crate::caller::{Caller, Client, Own, bearer};
 use crate::problem::Problem;
 
 pub(super) fn routes() -> OpenApiRouter<Deps> {
@@ -19,8 +19,11 @@ pub(super) fn routes() -> OpenApiRouter<Deps> {
         .routes(routes!(login))
         .routes(routes!(refresh))
         .routes(routes!(logout))
+        .routes(routes!(logout_all))
+        .routes(routes!(accept_invite))
         .routes(routes!(config))
         .routes(routes!(me))
+        .routes(routes!(change_password))
 }
 
 /// E-mail and password.
@@ -42,6 +45,29 @@ struct RefreshRequest {
     refresh_token: String,
 }
 
+/// An invitation, and the password that its bearer wants.
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Acceptance {
+    /// As it was handed over.
+    token: String,
+    /// At least 12 characters.
+    #[schema(format = Password)]
+    password: Password,
+}
+
+/// An old and a new password.
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+struct PasswordChange {
+    /// The one that is good now.
+    #[schema(format = Password)]
+    current_password: Password,
+    /// At least 12 characters, and another one.
+    #[schema(format = Password)]
+    new_password: Password,
+}
+
 /// How people sign in here.
 #[derive(Serialize, utoipa::ToSchema)]
 struct AuthConfig {
@@ -61,10 +87,10 @@ struct AuthConfig {
 ))]
 async fn login(
     State(deps): State<Deps>,
-    ClientAddress(address): ClientAddress,
+    Client(origin): Client,
     Body(given): Body<Credentials>,
 ) -> Result<Json<TokenPair>, Problem> {
-    Ok(Json(sessions::service::login(&deps, &given.email, &given.password, address.as_deref()).await?))
+    Ok(Json(sessions::service::login(&deps, &given.email, &given.password, &origin).await?))
 }
 
 /// The next pair of tokens for a refresh token, which is used up.
@@ -86,14 +112,51 @@ async fn logout(State(deps): State<Deps>, headers: HeaderMap) -> Result<StatusCo
     Ok(StatusCode::NO_CONTENT)
 }
 
+/// Ends every session of the caller, with all their tokens. Open to those who must change their password first.
+#[utoipa::path(post, path = "/auth/logout-all", tag = "auth", responses((status = 204, description = "Ended.")))]
+async fn logout_all(State(deps): State<Deps>, Own(bearer): Own) -> Result<StatusCode, Problem> {
+    sessions::own::end_everywhere(&deps, &bearer).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Sets the password of whoever was invited. The token is used up; sign in with the password afterwards.
+#[utoipa::path(post, path = "/auth/accept-invite", tag = "auth", security(()), request_body = Acceptance, responses(
+    (status = 204, description = "The password is set."),
+    (status = 401, description = "The invitation was used, replaced or revoked, or has expired."),
+    (status = 429, description = "Too many attempts; see Retry-After."),
+))]
+async fn accept_invite(
+    State(deps): State<Deps>,
+    Client(origin): Client,
+    Body(given): Body<Acceptance>,
+) -> Result<StatusCode, Problem> {
+    users::credentials::accept_invite(&deps, &given.token, &given.password, &origin).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
 /// How people sign in here.
 #[utoipa::path(get, path = "/auth/config", tag = "auth", security(()), responses((status = 200, body = AuthConfig)))]
 async fn config() -> Json<AuthConfig> {
     Json(AuthConfig { mode: "local", oidc_enabled: false, cli_loopback: false })
 }
 
-/// The caller.
+/// The caller. Open to those who must change their password first.
 #[utoipa::path(get, path = "/me", tag = "auth", responses((status = 200, body = Me)))]
 async fn me(State(deps): State<Deps>, Caller(ctx): Caller) -> Result<Json<Me>, Problem> {
     Ok(Json(users::service::me(&deps, &ctx).await?))
+}
+
+/// Changes the caller's password. Their other sessions end; this one goes on.
+#[utoipa::path(put, path = "/me/password", tag = "auth", request_body = PasswordChange, responses(
+    (status = 204, description = "Changed."),
+    (status = 429, description = "Too many attempts; see Retry-After."),
+))]
+async fn change_password(
+    State(deps): State<Deps>,
+    Own(bearer): Own,
+    Body(given): Body<PasswordChange>,
+) -> Result<StatusCode, Problem> {
+    let PasswordChange { current_password, new_password } = given;
+    users::credentials::change_own_password(&deps, &bearer, &current_password, &new_password).await?;
+    Ok(StatusCode::NO_CONTENT)
 }

@@ -6,10 +6,13 @@ mod audit;
 mod auth;
 mod business_units;
 mod health;
+mod presence;
 mod runs;
+mod sessions;
 mod state_locks;
 mod state_versions;
 mod tasks;
+mod users;
 mod workspaces;
 
 use plumbline_core::Deps;
@@ -24,9 +27,12 @@ pub fn all() -> OpenApiRouter<Deps> {
         .merge(auth::routes())
         .merge(business_units::routes())
         .merge(health::routes())
+        .merge(presence::routes())
         .merge(runs::routes())
+        .merge(sessions::routes())
         .merge(state_locks::routes())
         .merge(state_versions::routes())
         .merge(tasks::routes())
+        .merge(users::routes())
         .merge(workspaces::routes())
 }

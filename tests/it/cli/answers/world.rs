@@ -7,6 +7,8 @@ use crate::cli::server::{FakeServer, Reply};
 /// Ids of the one thing of each kind, and the letter that stands for it in the table.
 pub(super) const IDS: &[(char, &str)] = &[
     ('K', "0190f3c2-0000-7000-8000-0000000000a1"),
+    ('S', "0190f3c2-0000-7000-8000-0000000000a2"),
+    ('P', "0190f3c2-0000-7000-8000-0000000000a3"),
     ('W', "0190f3c2-0000-7000-8000-0000000000b1"),
     ('R', "0190f3c2-0000-7000-8000-0000000000d1"),
     ('V', "0190f3c2-0000-7000-8000-0000000000e1"),
@@ -142,7 +144,37 @@ pub(super) fn replies(command: &str) -> Vec<(&'static str, u16, Value)> {
         ("POST /api-keys/K/rotate", 201, minted),
         ("GET /business-units", 200, items(&unit)),
         ("POST /business-units", 201, unit.clone()),
-        ("PUT /business-units/U", 200, unit),
+        ("PUT /business-units/U", 200, unit.clone()),
+        ("POST /business-units/U/archive", 200, unit.clone()),
+        ("POST /business-units/U/unarchive", 200, unit),
+    ]
+    .into_iter()
+    .chain(people())
+    .collect()
+}
+
+/// Routes about people.
+fn people() -> Vec<(&'static str, u16, Value)> {
+    let user = json!({ "id": id('P'), "email": "ada@example.com", "display_name": "Ada", "is_superadmin": true,
+        "invite_expires_at": "2026-01-01T00:00:00Z", "memberships": [{ "slug": "default", "role": "viewer" }] });
+    let session = json!({ "id": id('S'), "current": true, "address": "192.0.2.7", "user_agent": "plumb/9" });
+    vec![
+        ("POST /auth/logout-all", 204, Value::Null),
+        ("POST /auth/accept-invite", 204, Value::Null),
+        ("PUT /me/password", 204, Value::Null),
+        ("GET /sessions", 200, json!({ "items": [session] })),
+        ("DELETE /sessions/S", 204, Value::Null),
+        ("GET /users", 200, json!({ "items": [user.clone()] })),
+        ("POST /users", 201, user.clone()),
+        ("GET /users/P", 200, user.clone()),
+        ("PATCH /users/P", 200, user.clone()),
+        ("DELETE /users/P", 204, Value::Null),
+        ("POST /users/P/disable", 200, user.clone()),
+        ("POST /users/P/enable", 200, user),
+        ("PUT /users/P/password", 204, Value::Null),
+        ("POST /users/P/invite", 200, json!({ "user_id": id('P'), "token": "pli_2" })),
+        ("DELETE /users/P/invite", 204, Value::Null),
+        ("DELETE /users/P/sessions", 204, Value::Null),
     ]
 }
 
