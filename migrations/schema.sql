@@ -233,6 +233,17 @@ CREATE TABLE installation (
     CONSTRAINT installation_pkey PRIMARY KEY (id)
 );
 
+CREATE TABLE jwt_secrets (
+    id uuid NOT NULL,
+    sealed text NOT NULL,
+    created_by uuid,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    retired_at timestamp with time zone,
+    accepted_until timestamp with time zone,
+    CONSTRAINT jwt_secrets_pkey PRIMARY KEY (id),
+    CONSTRAINT jwt_secrets_retired CHECK (((retired_at IS NULL) = (accepted_until IS NULL)))
+);
+
 CREATE TABLE launch_budget (
     id smallint DEFAULT 1 NOT NULL,
     running integer DEFAULT 0 NOT NULL,
@@ -272,6 +283,36 @@ CREATE TABLE memberships (
     CONSTRAINT memberships_pkey PRIMARY KEY (user_id, business_unit_id),
     CONSTRAINT memberships_role_check CHECK ((role = ANY (ARRAY['viewer'::text, 'operator'::text, 'admin'::text]))),
     CONSTRAINT memberships_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+);
+
+CREATE TABLE platform_config (
+    key text NOT NULL,
+    id uuid NOT NULL,
+    value jsonb,
+    sealed text,
+    version integer DEFAULT 0 NOT NULL,
+    updated_by uuid,
+    updated_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT platform_config_id UNIQUE (id),
+    CONSTRAINT platform_config_key_check CHECK (((length(key) >= 1) AND (length(key) <= 100))),
+    CONSTRAINT platform_config_one_value CHECK (((value IS NULL) OR (sealed IS NULL))),
+    CONSTRAINT platform_config_pkey PRIMARY KEY (key)
+);
+
+CREATE TABLE platform_config_history (
+    id uuid NOT NULL,
+    key text NOT NULL,
+    version integer NOT NULL,
+    change text NOT NULL,
+    is_secret boolean NOT NULL,
+    old_value jsonb,
+    new_value jsonb,
+    changed_by uuid,
+    changed_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT platform_config_history_change_check CHECK ((change = ANY (ARRAY['set'::text, 'replaced'::text, 'deleted'::text]))),
+    CONSTRAINT platform_config_history_key_fkey FOREIGN KEY (key) REFERENCES platform_config(key),
+    CONSTRAINT platform_config_history_no_secret CHECK (((NOT is_secret) OR ((old_value IS NULL) AND (new_value IS NULL)))),
+    CONSTRAINT platform_config_history_pkey PRIMARY KEY (id)
 );
 
 CREATE TABLE quarantined_states (
@@ -544,6 +585,40 @@ CREATE TABLE touched_resources (
     CONSTRAINT touched_resources_pkey PRIMARY KEY (run_id, address)
 );
 
+CREATE TABLE unit_config (
+    business_unit_id uuid NOT NULL,
+    key text NOT NULL,
+    id uuid NOT NULL,
+    value jsonb,
+    sealed text,
+    version integer DEFAULT 0 NOT NULL,
+    updated_by uuid,
+    updated_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT unit_config_business_unit_id_fkey FOREIGN KEY (business_unit_id) REFERENCES business_units(id),
+    CONSTRAINT unit_config_id UNIQUE (business_unit_id, id),
+    CONSTRAINT unit_config_key_check CHECK (((length(key) >= 1) AND (length(key) <= 100))),
+    CONSTRAINT unit_config_one_value CHECK (((value IS NULL) OR (sealed IS NULL))),
+    CONSTRAINT unit_config_pkey PRIMARY KEY (business_unit_id, key)
+);
+
+CREATE TABLE unit_config_history (
+    id uuid NOT NULL,
+    business_unit_id uuid NOT NULL,
+    key text NOT NULL,
+    version integer NOT NULL,
+    change text NOT NULL,
+    is_secret boolean NOT NULL,
+    old_value jsonb,
+    new_value jsonb,
+    changed_by uuid,
+    changed_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT unit_config_history_change_check CHECK ((change = ANY (ARRAY['set'::text, 'replaced'::text, 'deleted'::text]))),
+    CONSTRAINT unit_config_history_key FOREIGN KEY (business_unit_id, key) REFERENCES unit_config(business_unit_id, key),
+    CONSTRAINT unit_config_history_no_secret CHECK (((NOT is_secret) OR ((old_value IS NULL) AND (new_value IS NULL)))),
+    CONSTRAINT unit_config_history_pkey PRIMARY KEY (id),
+    CONSTRAINT unit_config_history_unit UNIQUE (business_unit_id, id)
+);
+
 CREATE TABLE users (
     id uuid NOT NULL,
     email text NOT NULL,
@@ -627,7 +702,11 @@ CREATE INDEX finished_tasks_unit ON public.finished_tasks USING btree (business_
 
 CREATE INDEX idempotency_keys_expiry ON public.idempotency_keys USING btree (expires_at);
 
+CREATE UNIQUE INDEX jwt_secrets_signing ON public.jwt_secrets USING btree ((1)) WHERE (retired_at IS NULL);
+
 CREATE INDEX memberships_unit ON public.memberships USING btree (business_unit_id);
+
+CREATE INDEX platform_config_history_key ON public.platform_config_history USING btree (key, id DESC);
 
 CREATE INDEX quarantined_states_of_workspace ON public.quarantined_states USING btree (workspace_id, id DESC);
 
@@ -658,6 +737,8 @@ CREATE INDEX tasks_due ON public.tasks USING btree (business_unit_id, class, pri
 CREATE INDEX tasks_running ON public.tasks USING btree (class) WHERE (status = 'running'::text);
 
 CREATE INDEX tasks_subject ON public.tasks USING btree (subject_id);
+
+CREATE INDEX unit_config_history_changes ON public.unit_config_history USING btree (business_unit_id, key, id DESC);
 
 CREATE TRIGGER audit_checkpoints_no_delete BEFORE DELETE ON public.audit_checkpoints FOR EACH ROW EXECUTE FUNCTION audit_refuse();
 

@@ -3,10 +3,13 @@
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
 use crate::api::Server;
+use crate::commands::admin::AdminCommand;
 use crate::commands::approvals::{ApproveArgs, RejectArgs};
 use crate::commands::audit::AuditCommand;
 use crate::commands::business_units::BusinessUnitCommand;
 use crate::commands::completions::CompletionsArgs;
+use crate::commands::config::ConfigCommand;
+use crate::commands::integrations::IntegrationCommand;
 use crate::commands::runs::RunCommand;
 use crate::commands::sessions::LoginArgs;
 use crate::commands::state_locks::LockCommand;
@@ -90,6 +93,15 @@ pub enum Command {
     /// Business units: who owns what.
     #[command(subcommand, visible_alias = "bu")]
     BusinessUnit(BusinessUnitCommand),
+    /// Integrations of a business unit: scans, policies, costs, messages, webhooks.
+    #[command(subcommand)]
+    Integration(IntegrationCommand),
+    /// Tunables of the platform.
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// What only superadmins do.
+    #[command(subcommand)]
+    Admin(AdminCommand),
     /// Print a completion script for your shell.
     Completions(CompletionsArgs),
 }

@@ -101,6 +101,8 @@ ids! {
     ArtifactId;
     /// One sign-in and all refresh tokens that follow from it.
     SessionId;
+    /// One secret that access tokens are signed with: `kid` in their header.
+    JwtSecretId;
 }
 
 /// Makes ids. The only place where ids come from.

@@ -15,6 +15,7 @@
 pub mod access;
 pub mod audit;
 pub mod business_units;
+pub mod config;
 pub mod digest;
 pub mod discovery;
 pub mod executors;

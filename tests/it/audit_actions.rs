@@ -22,6 +22,7 @@ use crate::world::World;
 enum Story {
     SignIn,
     Units,
+    Settings,
     Workspaces,
     Repositories,
     Applied,
@@ -46,6 +47,9 @@ fn row(action: Action) -> (Story, &'static str, By) {
         A::Login | A::Logout | A::SessionRefreshReused => (Story::SignIn, "session", Person),
         // Done to a user, by nobody that is known.
         A::LoginFailed | A::UserBootstrap => (Story::SignIn, "user", System),
+        A::JwtSecretCreate => (Story::SignIn, "jwt_secret", System),
+        A::JwtSecretRotate => (Story::Settings, "jwt_secret", Person),
+        A::ConfigWrite | A::ConfigDelete => (Story::Settings, "config", Person),
         A::BusinessUnitCreate | A::BusinessUnitUpdate => (Story::Units, "business_unit", Person),
         A::WorkspaceCreate | A::WorkspaceUpdate | A::WorkspaceDelete => {
             (Story::Workspaces, "workspace", Person)
@@ -116,6 +120,7 @@ async fn tell(story: Story) -> TestPlane {
     match story {
         Story::SignIn => sign_in().await,
         Story::Units => units().await,
+        Story::Settings => settings().await,
         Story::Workspaces => workspaces().await,
         Story::Repositories => repositories().await,
         Story::Applied => applied().await,
@@ -161,6 +166,20 @@ async fn units() -> TestPlane {
     let made = ok(&plane, &admin, "POST", "business-units", json!({ "slug": "blue", "name": "Blue" })).await;
     let path = format!("business-units/{}", made["id"].as_str().unwrap());
     ok(&plane, &admin, "PUT", &path, json!({ "slug": "blue", "name": "Bluer" })).await;
+    plane
+}
+
+async fn settings() -> TestPlane {
+    let plane = TestPlane::start().await;
+    let admin = plane.admin_token().await;
+    for (path, body) in [
+        ("runtime-config/auth.access_token_expire_minutes", json!({ "value": 60 })),
+        ("integrations/slack", json!({ "bot_token": "xoxb-planted", "channel_id": "C0123" })),
+    ] {
+        ok(&plane, &admin, "PUT", path, body).await;
+        ok(&plane, &admin, "DELETE", path, None).await;
+    }
+    ok(&plane, &admin, "POST", "auth/jwt-secrets", json!({})).await;
     plane
 }
 

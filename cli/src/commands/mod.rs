@@ -1,9 +1,12 @@
 //! One file per feature, named as the feature is everywhere else.
 
+pub mod admin;
 pub mod approvals;
 pub mod audit;
 pub mod business_units;
 pub mod completions;
+pub mod config;
+pub mod integrations;
 pub mod runs;
 pub mod sessions;
 pub mod state_locks;
@@ -36,5 +39,8 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         Command::Audit(command) => audit::run(&app, command).await,
         Command::Tasks(command) => tasks::run(&app, command).await,
         Command::BusinessUnit(command) => business_units::run(&app, command).await,
+        Command::Config(command) => config::run(&app, command).await,
+        Command::Integration(command) => integrations::run(&app, command).await,
+        Command::Admin(command) => admin::run(&app, command).await,
     }
 }

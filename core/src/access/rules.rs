@@ -24,7 +24,14 @@ pub enum Permission {
     AdministerWorkspaces,
     /// Read the audit log of the unit.
     ReadAudit,
-    /// Create and change business units, verify every audit chain.
+    /// See how the unit's integrations are set up, secrets masked.
+    ReadIntegrations,
+    /// Set up the unit's integrations.
+    AdministerIntegrations,
+    /// See the platform's tunables.
+    ReadRuntimeConfig,
+    /// Create and change business units, change tunables and the secret that tokens are signed with, verify every audit
+    /// chain.
     AdministerPlatform,
 }
 
@@ -33,10 +40,17 @@ impl Permission {
     pub fn least_role(self) -> Option<Role> {
         match self {
             Self::Read => Some(Role::Viewer),
-            Self::ReadTasks | Self::ReadLogs | Self::ReadState | Self::OperateRuns | Self::WriteState => {
-                Some(Role::Operator)
-            }
-            Self::AdministerState | Self::AdministerWorkspaces | Self::ReadAudit => Some(Role::Admin),
+            Self::ReadTasks
+            | Self::ReadLogs
+            | Self::ReadState
+            | Self::OperateRuns
+            | Self::WriteState
+            | Self::ReadIntegrations => Some(Role::Operator),
+            Self::AdministerState
+            | Self::AdministerWorkspaces
+            | Self::ReadAudit
+            | Self::AdministerIntegrations
+            | Self::ReadRuntimeConfig => Some(Role::Admin),
             Self::AdministerPlatform => None,
         }
     }

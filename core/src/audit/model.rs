@@ -33,6 +33,8 @@ actions! {
     LoginFailed => "session.login_failed",
     Logout => "session.logout",
     SessionRefreshReused => "session.refresh_reused",
+    JwtSecretCreate => "jwt_secret.create",
+    JwtSecretRotate => "jwt_secret.rotate",
     UserBootstrap => "user.bootstrap",
     BusinessUnitCreate => "business_unit.create",
     BusinessUnitUpdate => "business_unit.update",
@@ -68,6 +70,8 @@ actions! {
     ExecutorIdentityRefused => "executor.identity_refused",
     ExecutorLost => "executor.lost",
     TaskReplay => "task.replay",
+    ConfigWrite => "config.write",
+    ConfigDelete => "config.delete",
 }
 
 /// One thing to record.

@@ -35,6 +35,19 @@ pub enum SessionError {
     /// The caller belongs to no unit.
     #[error("you are not a member of any business unit; ask a superadmin to add you to one")]
     NoMemberships,
+    /// Tokens of a replaced secret would be accepted for longer than any of them lives.
+    #[error("overlap_minutes: must be 0 to {minutes_max}, the life of an access token")]
+    OverlapTooLong {
+        /// The longest.
+        minutes_max: u64,
+    },
+    /// The caller may not.
+    #[error(transparent)]
+    Access(#[from] crate::access::AccessError),
+    /// The secret that tokens are signed with could not be sealed or opened.
+    #[cfg(feature = "store")]
+    #[error(transparent)]
+    Seal(#[from] crate::secrets::SealError),
     /// No key to sign or check tokens with.
     #[cfg(feature = "store")]
     #[error(transparent)]

@@ -2,9 +2,14 @@
 //!
 //! Invariants: an access token says who, never what they may do: power is read from the database at each request, in
 //! one round trip. Every token ends with its session, with the user's generation and with the installation's epoch.
-//! A refresh token is good once; using an old one ends the session.
+//! A refresh token is good once; using an old one ends the session. Access tokens name the secret that signed them, which
+//! superadmins replace while people work.
 
 mod error;
+#[cfg(feature = "store")]
+pub mod jwt_secrets;
+#[cfg(feature = "store")]
+mod jwt_secrets_store;
 mod model;
 mod rules;
 #[cfg(feature = "store")]

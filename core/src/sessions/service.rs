@@ -1,29 +1,42 @@
 //! Use cases of sessions.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
+use futures::try_join;
 use serde_json::json;
 
+use super::jwt_secrets::{self, JwtSecret};
 use super::model::{Claims, TokenPair};
 use super::rules::{self, RefreshVerdict, Requested};
 use super::store::{self, Person};
 use super::tokens::{self, RefreshToken};
-use super::{SessionError, resolve_scope};
+use super::{SessionError, jwt_secrets_store, resolve_scope};
 use crate::Deps;
 use crate::access::{Actor, Ctx, Role};
 use crate::audit::{self, Action, Entry};
-use crate::db::{DbError, Tx};
+use crate::config::{registry, service as config};
+use crate::db::{DbError, Query, Tx};
 use crate::digest::Sha256Digest;
-use crate::ids::SessionId;
+use crate::ids::{JwtSecretId, SessionId};
 use crate::users;
+
+const ENDED: SessionError = SessionError::Unauthenticated("the session has ended; sign in again");
 
 /// The caller behind a bearer token and an `X-Business-Unit` header, in one round trip to the database.
 pub async fn authenticate(deps: &Deps, bearer: &str, unit_header: Option<&str>) -> Result<Ctx, SessionError> {
-    let claims = tokens::read_access(&deps.keys, bearer)?;
+    let presented = tokens::presented(bearer)?;
     let requested = Requested::parse(unit_header);
     let conn = deps.db.conn().await?;
-    let standing = store::standing(&conn, claims.jti, claims.sub, requested.slug())
-        .await?
-        .ok_or(SessionError::Unauthenticated("the session has ended; sign in again"))?;
+    // Asked before the signature is checked, because the secret is part of the answer: a second round trip otherwise.
+    let known = store::known(&conn, &presented, requested.slug()).await?.ok_or(tokens::INVALID)?;
+    let secret = JwtSecret::open(&deps.keys, presented.secret, &known.sealed)?;
+    let claims = tokens::read_access(&secret, bearer)?;
+    if !known.secret_accepted {
+        let why = "the secret that signed the token was replaced; refresh it or sign in again";
+        return Err(SessionError::Unauthenticated(why));
+    }
+    let standing = known.standing.ok_or(ENDED)?;
     rules::check_standing(&claims, &standing)?;
     let (scope, role) = resolve_scope(&standing, requested)?;
     Ok(Ctx {
@@ -45,15 +58,12 @@ pub async fn login(
 ) -> Result<TokenPair, SessionError> {
     let email = users::normal_email(email);
     count_attempt(deps, email.as_deref(), address).await?;
-    let person = match &email {
-        Some(email) => store::find_by_email(&deps.db.conn().await?, email).await?,
-        None => None,
-    };
+    let (person, tunables) = look_up(deps, email.as_deref()).await?;
     // No connection is held while the password is checked: a function has only one.
     let hash = person.as_ref().and_then(|person| person.password_hash.clone());
-    let right = users::passwords::verify(password.to_owned(), hash, deps.limits.bcrypt_cost).await;
+    let right = users::passwords::verify(password.to_owned(), hash, tunables.bcrypt_cost).await;
     let pair = match &person {
-        Some(person) if right && !person.disabled => open(deps, person, address).await?,
+        Some(person) if right && !person.disabled => open(deps, person, &tunables, address).await?,
         _ => None,
     };
     if let Some(pair) = pair {
@@ -73,19 +83,19 @@ pub async fn refresh(deps: &Deps, refresh_token: &str) -> Result<TokenPair, Sess
     let presented = RefreshToken::decode(&deps.keys, refresh_token)?;
     let next = RefreshToken { sequence: presented.sequence + 1, secret: secret(), ..presented };
     let next_text = next.encode(&deps.keys)?;
-    let ended = SessionError::Unauthenticated("the session has ended; sign in again");
     let rotated = deps
         .db
         .transaction(async |tx| {
             let found = store::lock(tx, presented.session, tokens::at_rest(refresh_token)).await?;
-            let Some((user, facts)) = found else { return Ok(Err(ended)) };
-            let Some(person) = store::find_by_id(tx, user).await? else { return Ok(Err(ended)) };
+            let Some((user, facts)) = found else { return Ok(Err(ENDED)) };
+            let (person, tunables) = try_join!(store::find_by_id(tx, user), Tunables::find(tx, deps))?;
+            let Some(person) = person else { return Ok(Err(ENDED)) };
             let outdated = person.disabled
                 || person.generation != presented.generation
                 || person.epoch != presented.epoch;
             Ok::<_, DbError>(match rules::judge_refresh(presented.sequence, facts) {
-                _ if outdated => Err(ended),
-                RefreshVerdict::Over => Err(ended),
+                _ if outdated => Err(ENDED),
+                RefreshVerdict::Over => Err(ENDED),
                 RefreshVerdict::Raced => Err(SessionError::RefreshRaced),
                 RefreshVerdict::Reused => {
                     // Committed although the request is refused: the session must stay ended.
@@ -97,20 +107,29 @@ pub async fn refresh(deps: &Deps, refresh_token: &str) -> Result<TokenPair, Sess
                     Err(SessionError::RefreshReused)
                 }
                 RefreshVerdict::Rotate => {
-                    let age = deps.limits.refresh_token_age;
-                    store::rotate(tx, presented.session, tokens::at_rest(&next_text), age).await?;
-                    Ok((person, facts.at))
+                    let rotated = store::rotate(
+                        tx,
+                        presented.session,
+                        tokens::at_rest(&next_text),
+                        tunables.refresh_token_age,
+                    );
+                    let ((), signing) = try_join!(rotated, jwt_secrets_store::find_signing(tx))?;
+                    Ok((person, facts.at, tunables, signing))
                 }
             })
         })
         .await?;
-    let (person, at) = rotated?;
-    pair(deps, &person, presented.session, at, next_text)
+    let (person, at, tunables, signing) = rotated?;
+    let secret = opened(deps, signing).await?;
+    pair(&secret, &person, presented.session, at, &tunables, next_text)
 }
 
 /// Ends the session of an access token. Ending an ended one is success.
 pub async fn logout(deps: &Deps, bearer: &str) -> Result<(), SessionError> {
-    let claims = tokens::read_access(&deps.keys, bearer)?;
+    let presented = tokens::presented(bearer)?;
+    let sealed = jwt_secrets_store::find_accepted(&deps.db.conn().await?, presented.secret).await?;
+    let secret = JwtSecret::open(&deps.keys, presented.secret, &sealed.ok_or(tokens::INVALID)?)?;
+    let claims = tokens::read_access(&secret, bearer)?;
     deps.db
         .transaction(async |tx| {
             if store::end(tx, claims.jti, "signed out").await? {
@@ -124,7 +143,45 @@ pub async fn logout(deps: &Deps, bearer: &str) -> Result<(), SessionError> {
 
 /// Removes sessions and attempts that are over for good. Returns how many rows went.
 pub async fn forget(deps: &Deps) -> Result<u64, DbError> {
-    store::forget(&deps.db.conn().await?).await
+    let conn = deps.db.conn().await?;
+    Ok(store::forget(&conn).await? + jwt_secrets_store::forget(&conn).await?)
+}
+
+/// What superadmins have set about sign-in. Read at each sign-in and refresh, beside what is read there anyway.
+struct Tunables {
+    access_token_age: Duration,
+    refresh_token_age: Duration,
+    bcrypt_cost: u32,
+}
+
+impl Tunables {
+    async fn find(query: &impl Query, deps: &Deps) -> Result<Self, DbError> {
+        let (access, refresh) =
+            (&registry::ACCESS_TOKEN_EXPIRE_MINUTES, &registry::REFRESH_TOKEN_EXPIRE_HOURS);
+        let values = config::platform(query, &[access, refresh, &registry::BCRYPT_COST]).await?;
+        let cost = values.integer(&registry::BCRYPT_COST, &deps.limits);
+        Ok(Self {
+            access_token_age: values.duration(access, &deps.limits),
+            refresh_token_age: values.duration(refresh, &deps.limits),
+            bcrypt_cost: u32::try_from(cost).unwrap_or(deps.limits.bcrypt_cost),
+        })
+    }
+}
+
+async fn look_up(deps: &Deps, email: Option<&str>) -> Result<(Option<Person>, Tunables), DbError> {
+    let conn = deps.db.conn().await?;
+    match email {
+        Some(email) => try_join!(store::find_by_email(&conn, email), Tunables::find(&conn, deps)),
+        None => Ok((None, Tunables::find(&conn, deps).await?)),
+    }
+}
+
+/// The secret that signs. There is none before anybody has signed in.
+async fn opened(deps: &Deps, signing: Option<(JwtSecretId, String)>) -> Result<JwtSecret, SessionError> {
+    match signing {
+        Some((id, sealed)) => Ok(JwtSecret::open(&deps.keys, id, &sealed)?),
+        None => jwt_secrets::ensure(deps).await,
+    }
 }
 
 async fn count_attempt(deps: &Deps, email: Option<&str>, address: Option<&str>) -> Result<(), SessionError> {
@@ -148,35 +205,42 @@ async fn count_attempt(deps: &Deps, email: Option<&str>, address: Option<&str>) 
 async fn open(
     deps: &Deps,
     person: &Person,
+    tunables: &Tunables,
     address: Option<&str>,
 ) -> Result<Option<TokenPair>, SessionError> {
     let session: SessionId = deps.ids.mint();
     let (generation, epoch) = (person.generation, person.epoch);
     let token = RefreshToken { session, sequence: 1, generation, epoch, secret: secret() };
     let text = token.encode(&deps.keys)?;
-    let opened = deps
+    let begun = deps
         .db
         .transaction(async |tx| {
-            let age = deps.limits.refresh_token_age;
-            let at = store::open(tx, session, person, tokens::at_rest(&text), age).await?;
+            let token = tokens::at_rest(&text);
+            let (at, signing) = try_join!(
+                store::open(tx, session, person, token, tunables.refresh_token_age),
+                jwt_secrets_store::find_signing(tx)
+            )?;
             if at.is_some() {
                 let details = json!({ "address": address });
                 record(tx, Some(person), Action::Login, Some(session), details).await?;
             }
-            Ok::<_, DbError>(at)
+            Ok::<_, DbError>(at.map(|at| (at, signing)))
         })
         .await?;
-    opened.map(|at| pair(deps, person, session, at, text)).transpose()
+    let Some((at, signing)) = begun else { return Ok(None) };
+    let secret = opened(deps, signing).await?;
+    pair(&secret, person, session, at, tunables, text).map(Some)
 }
 
 fn pair(
-    deps: &Deps,
+    secret: &JwtSecret,
     person: &Person,
     session: SessionId,
     at: DateTime<Utc>,
+    tunables: &Tunables,
     refresh_token: String,
 ) -> Result<TokenPair, SessionError> {
-    let expires_in = deps.limits.access_token_age.as_secs();
+    let expires_in = tunables.access_token_age.as_secs();
     let claims = Claims {
         iss: tokens::ISSUER.into(),
         aud: tokens::AUDIENCE.into(),
@@ -192,7 +256,7 @@ fn pair(
         iat: at.timestamp(),
         exp: at.timestamp().saturating_add_unsigned(expires_in),
     };
-    let access_token = tokens::sign_access(&deps.keys, &claims)?;
+    let access_token = tokens::sign_access(secret, &claims)?;
     Ok(TokenPair { access_token, refresh_token, token_type: "bearer", expires_in })
 }
 

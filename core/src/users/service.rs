@@ -8,6 +8,7 @@ use crate::Deps;
 use crate::access::{Actor, Ctx};
 use crate::audit::{self, Action, Entry};
 use crate::business_units;
+use crate::config;
 use crate::ids::UserId;
 
 /// The caller, as they see themselves.
@@ -45,8 +46,8 @@ pub async fn bootstrap_admin(deps: &Deps, email: &str, password: &str) -> Result
     if !rules::check_password(password) {
         return Err(UserError::Password);
     }
-    let hash =
-        passwords::hash(password.to_owned(), deps.limits.bcrypt_cost).await.map_err(UserError::Hash)?;
+    let cost = config::service::bcrypt_cost(deps).await?;
+    let hash = passwords::hash(password.to_owned(), cost).await.map_err(UserError::Hash)?;
     deps.db
         .transaction(async |tx| {
             if store::lock_and_look(tx).await? {

@@ -3,6 +3,9 @@
 mod audit;
 mod auth;
 mod business_units;
+mod config;
+mod integrations;
+mod jwt_secrets;
 mod repeated;
 mod repositories;
 mod runs;

@@ -4,7 +4,10 @@ mod approvals;
 mod audit;
 mod auth;
 mod business_units;
+mod config;
 mod health;
+mod integrations;
+mod jwt_secrets;
 mod runs;
 mod state_locks;
 mod state_versions;
@@ -21,7 +24,10 @@ pub fn all() -> OpenApiRouter<Deps> {
         .merge(audit::routes())
         .merge(auth::routes())
         .merge(business_units::routes())
+        .merge(config::routes())
         .merge(health::routes())
+        .merge(integrations::routes())
+        .merge(jwt_secrets::routes())
         .merge(runs::routes())
         .merge(state_locks::routes())
         .merge(state_versions::routes())
