@@ -76,8 +76,18 @@ pub struct RotateJwtSecret {
     pub overlap_minutes: Option<u32>,
 }
 
-/// The secret that signs; the first one is made if there is none.
-pub(super) async fn ensure(deps: &Deps) -> Result<JwtSecret, SessionError> {
+/// The secret that signs, as it was found. There is none before anybody has signed in.
+pub(super) async fn signing(
+    deps: &Deps,
+    found: Option<(JwtSecretId, String)>,
+) -> Result<JwtSecret, SessionError> {
+    match found {
+        Some((id, sealed)) => Ok(JwtSecret::open(&deps.keys, id, &sealed)?),
+        None => make_first(deps).await,
+    }
+}
+
+async fn make_first(deps: &Deps) -> Result<JwtSecret, SessionError> {
     let (id, sealed) = fresh(deps)?;
     let (id, sealed) = deps
         .db

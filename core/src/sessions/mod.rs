@@ -20,6 +20,8 @@ mod store;
 mod tests;
 #[cfg(feature = "store")]
 mod tokens;
+#[cfg(feature = "store")]
+mod tunables;
 
 pub use error::SessionError;
 pub use model::{Claims, Standing, TokenPair};

@@ -1,43 +1,30 @@
 //! Use cases of sessions.
 
-use std::time::Duration;
-
 use chrono::{DateTime, Utc};
 use futures::try_join;
 use serde_json::json;
 
 use super::jwt_secrets::{self, JwtSecret};
-use super::model::{Claims, TokenPair};
+use super::model::{Claims, Standing, TokenPair};
 use super::rules::{self, RefreshVerdict, Requested};
 use super::store::{self, Person};
 use super::tokens::{self, RefreshToken};
+use super::tunables::Tunables;
 use super::{SessionError, jwt_secrets_store, resolve_scope};
 use crate::Deps;
 use crate::access::{Actor, Ctx, Role};
 use crate::audit::{self, Action, Entry};
-use crate::config::{registry, service as config};
-use crate::db::{DbError, Query, Tx};
+use crate::db::{DbError, Tx};
 use crate::digest::Sha256Digest;
-use crate::ids::{JwtSecretId, SessionId};
+use crate::ids::SessionId;
 use crate::users;
 
 const ENDED: SessionError = SessionError::Unauthenticated("the session has ended; sign in again");
 
 /// The caller behind a bearer token and an `X-Business-Unit` header, in one round trip to the database.
 pub async fn authenticate(deps: &Deps, bearer: &str, unit_header: Option<&str>) -> Result<Ctx, SessionError> {
-    let presented = tokens::presented(bearer)?;
     let requested = Requested::parse(unit_header);
-    let conn = deps.db.conn().await?;
-    // Asked before the signature is checked, because the secret is part of the answer: a second round trip otherwise.
-    let known = store::known(&conn, &presented, requested.slug()).await?.ok_or(tokens::INVALID)?;
-    let secret = JwtSecret::open(&deps.keys, presented.secret, &known.sealed)?;
-    let claims = tokens::read_access(&secret, bearer)?;
-    if !known.secret_accepted {
-        let why = "the secret that signed the token was replaced; refresh it or sign in again";
-        return Err(SessionError::Unauthenticated(why));
-    }
-    let standing = known.standing.ok_or(ENDED)?;
-    rules::check_standing(&claims, &standing)?;
+    let (claims, standing) = look_up(deps, bearer, requested).await?;
     let (scope, role) = resolve_scope(&standing, requested)?;
     Ok(Ctx {
         actor: Actor::User { id: claims.sub, email: standing.email },
@@ -49,6 +36,27 @@ pub async fn authenticate(deps: &Deps, bearer: &str, unit_header: Option<&str>) 
     })
 }
 
+/// What a genuine token says, and what the database says about its bearer and about the unit that is asked for.
+async fn look_up(
+    deps: &Deps,
+    bearer: &str,
+    requested: Requested<'_>,
+) -> Result<(Claims, Standing), SessionError> {
+    let presented = tokens::presented(bearer)?;
+    let conn = deps.db.conn().await?;
+    // Asked before the signature is checked, because the secret is part of the answer: a second round trip otherwise.
+    let known = store::known(&conn, &presented, requested.slug()).await?.ok_or(tokens::INVALID)?;
+    let secret = JwtSecret::open(&deps.keys, presented.secret, &known.sealed)?;
+    let claims = tokens::read_access(&secret, bearer)?;
+    if !known.secret_accepted {
+        let why = "the secret that signed the token was replaced; refresh it or sign in again";
+        return Err(SessionError::Unauthenticated(why));
+    }
+    let standing = known.standing.ok_or(ENDED)?;
+    rules::check_standing(&claims, &standing)?;
+    Ok((claims, standing))
+}
+
 /// Signs in with e-mail and password. `address` is where the attempt comes from, if that is known.
 pub async fn login(
     deps: &Deps,
@@ -58,7 +66,7 @@ pub async fn login(
 ) -> Result<TokenPair, SessionError> {
     let email = users::normal_email(email);
     count_attempt(deps, email.as_deref(), address).await?;
-    let (person, tunables) = look_up(deps, email.as_deref()).await?;
+    let (person, tunables) = find_person(deps, email.as_deref()).await?;
     // No connection is held while the password is checked: a function has only one.
     let hash = person.as_ref().and_then(|person| person.password_hash.clone());
     let right = users::passwords::verify(password.to_owned(), hash, tunables.bcrypt_cost).await;
@@ -120,7 +128,7 @@ pub async fn refresh(deps: &Deps, refresh_token: &str) -> Result<TokenPair, Sess
         })
         .await?;
     let (person, at, tunables, signing) = rotated?;
-    let secret = opened(deps, signing).await?;
+    let secret = jwt_secrets::signing(deps, signing).await?;
     pair(&secret, &person, presented.session, at, &tunables, next_text)
 }
 
@@ -147,40 +155,11 @@ pub async fn forget(deps: &Deps) -> Result<u64, DbError> {
     Ok(store::forget(&conn).await? + jwt_secrets_store::forget(&conn).await?)
 }
 
-/// What superadmins have set about sign-in. Read at each sign-in and refresh, beside what is read there anyway.
-struct Tunables {
-    access_token_age: Duration,
-    refresh_token_age: Duration,
-    bcrypt_cost: u32,
-}
-
-impl Tunables {
-    async fn find(query: &impl Query, deps: &Deps) -> Result<Self, DbError> {
-        let (access, refresh) =
-            (&registry::ACCESS_TOKEN_EXPIRE_MINUTES, &registry::REFRESH_TOKEN_EXPIRE_HOURS);
-        let values = config::platform(query, &[access, refresh, &registry::BCRYPT_COST]).await?;
-        let cost = values.integer(&registry::BCRYPT_COST, &deps.limits);
-        Ok(Self {
-            access_token_age: values.duration(access, &deps.limits),
-            refresh_token_age: values.duration(refresh, &deps.limits),
-            bcrypt_cost: u32::try_from(cost).unwrap_or(deps.limits.bcrypt_cost),
-        })
-    }
-}
-
-async fn look_up(deps: &Deps, email: Option<&str>) -> Result<(Option<Person>, Tunables), DbError> {
+async fn find_person(deps: &Deps, email: Option<&str>) -> Result<(Option<Person>, Tunables), DbError> {
     let conn = deps.db.conn().await?;
     match email {
         Some(email) => try_join!(store::find_by_email(&conn, email), Tunables::find(&conn, deps)),
         None => Ok((None, Tunables::find(&conn, deps).await?)),
-    }
-}
-
-/// The secret that signs. There is none before anybody has signed in.
-async fn opened(deps: &Deps, signing: Option<(JwtSecretId, String)>) -> Result<JwtSecret, SessionError> {
-    match signing {
-        Some((id, sealed)) => Ok(JwtSecret::open(&deps.keys, id, &sealed)?),
-        None => jwt_secrets::ensure(deps).await,
     }
 }
 
@@ -228,7 +207,7 @@ async fn open(
         })
         .await?;
     let Some((at, signing)) = begun else { return Ok(None) };
-    let secret = opened(deps, signing).await?;
+    let secret = jwt_secrets::signing(deps, signing).await?;
     pair(&secret, person, session, at, tunables, text).map(Some)
 }
 
