@@ -32,7 +32,7 @@ macro_rules! settings {
         )*
 
         /// All of them, ordered as they are declared.
-        pub static SETTINGS: &[&Setting] = &[$(&$id),*];
+        pub const SETTINGS: &[&Setting] = &[$(&$id),*];
     };
 }
 
