@@ -74,47 +74,6 @@ CREATE OR REPLACE FUNCTION public.plumbline_now()
 AS $function$ SELECT clock_timestamp() $function$
 ;
 
-CREATE TABLE api_key_workspaces (
-    business_unit_id uuid NOT NULL,
-    api_key_id uuid NOT NULL,
-    workspace_id uuid NOT NULL,
-    CONSTRAINT api_key_workspaces_key FOREIGN KEY (business_unit_id, api_key_id) REFERENCES api_keys(business_unit_id, id) ON DELETE CASCADE,
-    CONSTRAINT api_key_workspaces_pkey PRIMARY KEY (api_key_id, workspace_id),
-    CONSTRAINT api_key_workspaces_workspace FOREIGN KEY (business_unit_id, workspace_id) REFERENCES workspaces(business_unit_id, id) ON DELETE CASCADE
-);
-
-CREATE TABLE api_keys (
-    id uuid NOT NULL,
-    business_unit_id uuid NOT NULL,
-    name text NOT NULL,
-    token_prefix text NOT NULL,
-    token_hash bytea NOT NULL,
-    capability text NOT NULL,
-    confined boolean NOT NULL,
-    user_id uuid NOT NULL,
-    created_by uuid,
-    epoch integer NOT NULL,
-    expires_at timestamp with time zone,
-    revoked_at timestamp with time zone,
-    revoked_reason text,
-    last_used_at timestamp with time zone,
-    rotated_at timestamp with time zone,
-    superseded_by_id uuid,
-    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
-    CONSTRAINT api_keys_business_unit_id_fkey FOREIGN KEY (business_unit_id) REFERENCES business_units(id),
-    CONSTRAINT api_keys_capability_check CHECK ((capability = ANY (ARRAY['read'::text, 'plan'::text, 'apply'::text, 'admin'::text]))),
-    CONSTRAINT api_keys_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id) ON DELETE SET NULL,
-    CONSTRAINT api_keys_name_check CHECK (((length(name) >= 1) AND (length(name) <= 255))),
-    CONSTRAINT api_keys_pkey PRIMARY KEY (id),
-    CONSTRAINT api_keys_revoked CHECK (((revoked_at IS NULL) = (revoked_reason IS NULL))),
-    CONSTRAINT api_keys_rotated CHECK (((rotated_at IS NULL) = (superseded_by_id IS NULL))),
-    CONSTRAINT api_keys_successor FOREIGN KEY (business_unit_id, superseded_by_id) REFERENCES api_keys(business_unit_id, id),
-    CONSTRAINT api_keys_token UNIQUE (token_hash),
-    CONSTRAINT api_keys_token_hash_check CHECK ((length(token_hash) = 32)),
-    CONSTRAINT api_keys_unit UNIQUE (business_unit_id, id),
-    CONSTRAINT api_keys_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
-);
-
 CREATE TABLE artifacts (
     id uuid NOT NULL,
     business_unit_id uuid NOT NULL,
@@ -274,15 +233,15 @@ CREATE TABLE installation (
     CONSTRAINT installation_pkey PRIMARY KEY (id)
 );
 
-CREATE TABLE invites (
-    user_id uuid NOT NULL,
-    token_hash bytea NOT NULL,
+CREATE TABLE jwt_secrets (
+    id uuid NOT NULL,
+    sealed text NOT NULL,
     created_by uuid,
-    expires_at timestamp with time zone NOT NULL,
     created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
-    CONSTRAINT invites_pkey PRIMARY KEY (user_id),
-    CONSTRAINT invites_token UNIQUE (token_hash),
-    CONSTRAINT invites_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+    retired_at timestamp with time zone,
+    accepted_until timestamp with time zone,
+    CONSTRAINT jwt_secrets_pkey PRIMARY KEY (id),
+    CONSTRAINT jwt_secrets_retired CHECK (((retired_at IS NULL) = (accepted_until IS NULL)))
 );
 
 CREATE TABLE launch_budget (
@@ -324,6 +283,36 @@ CREATE TABLE memberships (
     CONSTRAINT memberships_pkey PRIMARY KEY (user_id, business_unit_id),
     CONSTRAINT memberships_role_check CHECK ((role = ANY (ARRAY['viewer'::text, 'operator'::text, 'admin'::text]))),
     CONSTRAINT memberships_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+);
+
+CREATE TABLE platform_config (
+    key text NOT NULL,
+    id uuid NOT NULL,
+    value jsonb,
+    sealed text,
+    version integer DEFAULT 0 NOT NULL,
+    updated_by uuid,
+    updated_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT platform_config_id UNIQUE (id),
+    CONSTRAINT platform_config_key_check CHECK (((length(key) >= 1) AND (length(key) <= 100))),
+    CONSTRAINT platform_config_one_value CHECK (((value IS NULL) OR (sealed IS NULL))),
+    CONSTRAINT platform_config_pkey PRIMARY KEY (key)
+);
+
+CREATE TABLE platform_config_history (
+    id uuid NOT NULL,
+    key text NOT NULL,
+    version integer NOT NULL,
+    change text NOT NULL,
+    is_secret boolean NOT NULL,
+    old_value jsonb,
+    new_value jsonb,
+    changed_by uuid,
+    changed_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT platform_config_history_change_check CHECK ((change = ANY (ARRAY['set'::text, 'replaced'::text, 'deleted'::text]))),
+    CONSTRAINT platform_config_history_key_fkey FOREIGN KEY (key) REFERENCES platform_config(key),
+    CONSTRAINT platform_config_history_no_secret CHECK (((NOT is_secret) OR ((old_value IS NULL) AND (new_value IS NULL)))),
+    CONSTRAINT platform_config_history_pkey PRIMARY KEY (id)
 );
 
 CREATE TABLE quarantined_states (
@@ -449,13 +438,9 @@ CREATE TABLE sessions (
     expires_at timestamp with time zone NOT NULL,
     revoked_at timestamp with time zone,
     revoked_reason text,
-    by_password boolean DEFAULT true NOT NULL,
-    address inet,
-    user_agent text,
     created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
     refreshed_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
     CONSTRAINT sessions_pkey PRIMARY KEY (id),
-    CONSTRAINT sessions_user_agent_check CHECK ((length(user_agent) <= 255)),
     CONSTRAINT sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 );
 
@@ -600,13 +585,38 @@ CREATE TABLE touched_resources (
     CONSTRAINT touched_resources_pkey PRIMARY KEY (run_id, address)
 );
 
-CREATE TABLE user_presence (
-    user_id uuid NOT NULL,
-    viewed_unit_id uuid,
-    last_seen_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
-    CONSTRAINT user_presence_pkey PRIMARY KEY (user_id),
-    CONSTRAINT user_presence_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE,
-    CONSTRAINT user_presence_viewed_unit_id_fkey FOREIGN KEY (viewed_unit_id) REFERENCES business_units(id)
+CREATE TABLE unit_config (
+    business_unit_id uuid NOT NULL,
+    key text NOT NULL,
+    id uuid NOT NULL,
+    value jsonb,
+    sealed text,
+    version integer DEFAULT 0 NOT NULL,
+    updated_by uuid,
+    updated_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT unit_config_business_unit_id_fkey FOREIGN KEY (business_unit_id) REFERENCES business_units(id),
+    CONSTRAINT unit_config_id UNIQUE (business_unit_id, id),
+    CONSTRAINT unit_config_key_check CHECK (((length(key) >= 1) AND (length(key) <= 100))),
+    CONSTRAINT unit_config_one_value CHECK (((value IS NULL) OR (sealed IS NULL))),
+    CONSTRAINT unit_config_pkey PRIMARY KEY (business_unit_id, key)
+);
+
+CREATE TABLE unit_config_history (
+    id uuid NOT NULL,
+    business_unit_id uuid NOT NULL,
+    key text NOT NULL,
+    version integer NOT NULL,
+    change text NOT NULL,
+    is_secret boolean NOT NULL,
+    old_value jsonb,
+    new_value jsonb,
+    changed_by uuid,
+    changed_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT unit_config_history_change_check CHECK ((change = ANY (ARRAY['set'::text, 'replaced'::text, 'deleted'::text]))),
+    CONSTRAINT unit_config_history_key FOREIGN KEY (business_unit_id, key) REFERENCES unit_config(business_unit_id, key),
+    CONSTRAINT unit_config_history_no_secret CHECK (((NOT is_secret) OR ((old_value IS NULL) AND (new_value IS NULL)))),
+    CONSTRAINT unit_config_history_pkey PRIMARY KEY (id),
+    CONSTRAINT unit_config_history_unit UNIQUE (business_unit_id, id)
 );
 
 CREATE TABLE users (
@@ -666,12 +676,6 @@ CREATE TABLE workspaces (
     CONSTRAINT workspaces_unit UNIQUE (business_unit_id, id)
 );
 
-CREATE INDEX api_key_workspaces_workspace ON public.api_key_workspaces USING btree (workspace_id);
-
-CREATE INDEX api_keys_superseded_by ON public.api_keys USING btree (superseded_by_id) WHERE (superseded_by_id IS NOT NULL);
-
-CREATE INDEX api_keys_user ON public.api_keys USING btree (user_id);
-
 CREATE INDEX artifacts_blob ON public.artifacts USING btree (blob_id);
 
 CREATE INDEX audit_checkpoints_unstored ON public.audit_checkpoints USING btree (sequence) WHERE (stored_at IS NULL);
@@ -698,7 +702,11 @@ CREATE INDEX finished_tasks_unit ON public.finished_tasks USING btree (business_
 
 CREATE INDEX idempotency_keys_expiry ON public.idempotency_keys USING btree (expires_at);
 
+CREATE UNIQUE INDEX jwt_secrets_signing ON public.jwt_secrets USING btree ((1)) WHERE (retired_at IS NULL);
+
 CREATE INDEX memberships_unit ON public.memberships USING btree (business_unit_id);
+
+CREATE INDEX platform_config_history_key ON public.platform_config_history USING btree (key, id DESC);
 
 CREATE INDEX quarantined_states_of_workspace ON public.quarantined_states USING btree (workspace_id, id DESC);
 
@@ -714,7 +722,7 @@ CREATE INDEX runs_unapproved ON public.runs USING btree (plan_expires_at) WHERE 
 
 CREATE INDEX runs_waiting_for_workspace ON public.runs USING btree (workspace_id, id) WHERE waiting;
 
-CREATE INDEX sessions_user ON public.sessions USING btree (user_id, id);
+CREATE INDEX sessions_user ON public.sessions USING btree (user_id);
 
 CREATE INDEX state_uploads_expired ON public.state_uploads USING btree (url_expires_at) WHERE (status = 'pending'::text);
 
@@ -730,7 +738,7 @@ CREATE INDEX tasks_running ON public.tasks USING btree (class) WHERE (status = '
 
 CREATE INDEX tasks_subject ON public.tasks USING btree (subject_id);
 
-CREATE INDEX user_presence_seen ON public.user_presence USING btree (last_seen_at);
+CREATE INDEX unit_config_history_changes ON public.unit_config_history USING btree (business_unit_id, key, id DESC);
 
 CREATE TRIGGER audit_checkpoints_no_delete BEFORE DELETE ON public.audit_checkpoints FOR EACH ROW EXECUTE FUNCTION audit_refuse();
 

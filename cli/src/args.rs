@@ -3,11 +3,14 @@
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
 use crate::api::Server;
+use crate::commands::admin::AdminCommand;
 use crate::commands::api_keys::ApiKeyCommand;
 use crate::commands::approvals::{ApproveArgs, RejectArgs};
 use crate::commands::audit::AuditCommand;
 use crate::commands::business_units::BusinessUnitCommand;
 use crate::commands::completions::CompletionsArgs;
+use crate::commands::config::ConfigCommand;
+use crate::commands::integrations::IntegrationCommand;
 use crate::commands::passwords::{AcceptInviteArgs, PasswordArgs};
 use crate::commands::runs::RunCommand;
 use crate::commands::sessions::{LoginArgs, LogoutArgs, SessionCommand};
@@ -106,6 +109,15 @@ pub enum Command {
     /// People: who may sign in, and what they may do where.
     #[command(subcommand)]
     User(UserCommand),
+    /// Integrations of a business unit: scans, policies, costs, messages, webhooks.
+    #[command(subcommand)]
+    Integration(IntegrationCommand),
+    /// Tunables of the platform.
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// What only superadmins do.
+    #[command(subcommand)]
+    Admin(AdminCommand),
     /// Print a completion script for your shell.
     Completions(CompletionsArgs),
 }

@@ -103,6 +103,8 @@ ids! {
     SessionId;
     /// A long-lived credential of a program.
     ApiKeyId;
+    /// One secret that access tokens are signed with: `kid` in their header.
+    JwtSecretId;
 }
 
 /// Makes ids. The only place where ids come from.

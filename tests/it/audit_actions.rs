@@ -28,6 +28,7 @@ enum Story {
     Units,
     People,
     Passwords,
+    Settings,
     Workspaces,
     Repositories,
     Applied,
@@ -55,6 +56,9 @@ fn row(action: Action) -> (Story, &'static str, By) {
         A::ApiKeyCreate | A::ApiKeyRegenerate | A::ApiKeyRotate | A::ApiKeyRevoke => {
             (Story::Keys, "api_key", Person)
         }
+        A::JwtSecretCreate => (Story::SignIn, "jwt_secret", System),
+        A::JwtSecretRotate => (Story::Settings, "jwt_secret", Person),
+        A::ConfigWrite | A::ConfigDelete => (Story::Settings, "config", Person),
         A::BusinessUnitCreate | A::BusinessUnitUpdate | A::BusinessUnitArchive | A::BusinessUnitUnarchive => {
             (Story::Units, "business_unit", Person)
         }
@@ -159,6 +163,7 @@ async fn tell(story: Story) -> TestPlane {
         Story::Units => units().await,
         Story::People => stories::people().await,
         Story::Passwords => stories::passwords().await,
+        Story::Settings => settings().await,
         Story::Workspaces => workspaces().await,
         Story::Repositories => repositories().await,
         Story::Applied => applied().await,
@@ -206,6 +211,20 @@ async fn units() -> TestPlane {
     ok(&plane, &admin, "PUT", &path, json!({ "name": "Bluer" })).await;
     ok(&plane, &admin, "POST", &format!("{path}/archive"), None).await;
     ok(&plane, &admin, "POST", &format!("{path}/unarchive"), None).await;
+    plane
+}
+
+async fn settings() -> TestPlane {
+    let plane = TestPlane::start().await;
+    let admin = plane.admin_token().await;
+    for (path, body) in [
+        ("runtime-config/auth.access_token_expire_minutes", json!({ "value": 60 })),
+        ("integrations/slack", json!({ "bot_token": "xoxb-planted", "channel_id": "C0123" })),
+    ] {
+        ok(&plane, &admin, "PUT", path, body).await;
+        ok(&plane, &admin, "DELETE", path, None).await;
+    }
+    ok(&plane, &admin, "POST", "auth/jwt-secrets", json!({})).await;
     plane
 }
 

@@ -183,6 +183,46 @@ routes! {
 
     LIST_AUDIT_ENTRIES: 0 = Get "/api/v1/audit";
     VERIFY_AUDIT: 0 = Get "/api/v1/audit/verify";
+
+    LIST_TUNABLES: 0 = Get "/api/v1/runtime-config";
+    GET_TUNABLE: 1 = Get "/api/v1/runtime-config/{key}";
+    SET_TUNABLE: 1 = Put "/api/v1/runtime-config/{key}";
+    UNSET_TUNABLE: 1 = Delete "/api/v1/runtime-config/{key}";
+    TUNABLE_HISTORY: 1 = Get "/api/v1/runtime-config/{key}/history";
+    ROTATE_JWT_SECRET: 0 = Post "/api/v1/auth/jwt-secrets";
+
+    GET_CHECKOV: 0 = Get "/api/v1/integrations/checkov";
+    UPDATE_CHECKOV: 0 = Put "/api/v1/integrations/checkov";
+    DELETE_CHECKOV: 0 = Delete "/api/v1/integrations/checkov";
+    CHECKOV_HISTORY: 0 = Get "/api/v1/integrations/checkov/history";
+    GET_OPA: 0 = Get "/api/v1/integrations/opa";
+    UPDATE_OPA: 0 = Put "/api/v1/integrations/opa";
+    DELETE_OPA: 0 = Delete "/api/v1/integrations/opa";
+    OPA_HISTORY: 0 = Get "/api/v1/integrations/opa/history";
+    GET_INFRACOST: 0 = Get "/api/v1/integrations/infracost";
+    UPDATE_INFRACOST: 0 = Put "/api/v1/integrations/infracost";
+    DELETE_INFRACOST: 0 = Delete "/api/v1/integrations/infracost";
+    INFRACOST_HISTORY: 0 = Get "/api/v1/integrations/infracost/history";
+    GET_SLACK: 0 = Get "/api/v1/integrations/slack";
+    UPDATE_SLACK: 0 = Put "/api/v1/integrations/slack";
+    DELETE_SLACK: 0 = Delete "/api/v1/integrations/slack";
+    SLACK_HISTORY: 0 = Get "/api/v1/integrations/slack/history";
+    GET_SMTP: 0 = Get "/api/v1/integrations/smtp";
+    UPDATE_SMTP: 0 = Put "/api/v1/integrations/smtp";
+    DELETE_SMTP: 0 = Delete "/api/v1/integrations/smtp";
+    SMTP_HISTORY: 0 = Get "/api/v1/integrations/smtp/history";
+    GET_WEBHOOK: 0 = Get "/api/v1/integrations/webhook";
+    UPDATE_WEBHOOK: 0 = Put "/api/v1/integrations/webhook";
+    DELETE_WEBHOOK: 0 = Delete "/api/v1/integrations/webhook";
+    WEBHOOK_HISTORY: 0 = Get "/api/v1/integrations/webhook/history";
+    GET_INFRA_REPO: 0 = Get "/api/v1/integrations/infra-repo";
+    UPDATE_INFRA_REPO: 0 = Put "/api/v1/integrations/infra-repo";
+    DELETE_INFRA_REPO: 0 = Delete "/api/v1/integrations/infra-repo";
+    INFRA_REPO_HISTORY: 0 = Get "/api/v1/integrations/infra-repo/history";
+    GET_NOTIFICATION: 0 = Get "/api/v1/integrations/notification";
+    UPDATE_NOTIFICATION: 0 = Put "/api/v1/integrations/notification";
+    DELETE_NOTIFICATION: 0 = Delete "/api/v1/integrations/notification";
+    NOTIFICATION_HISTORY: 0 = Get "/api/v1/integrations/notification/history";
 }
 
 #[cfg(test)]

@@ -391,3 +391,43 @@ pub struct BrokenLink {
     #[serde(default)]
     pub reason: String,
 }
+
+/// A tunable of the platform.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Tunable {
+    #[serde(default)]
+    pub value: Value,
+    #[serde(default)]
+    pub default: Value,
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub min: Option<i64>,
+    pub max: Option<i64>,
+    pub words: Option<Vec<String>>,
+    #[serde(default)]
+    pub description: String,
+    #[serde(default)]
+    pub configured: bool,
+    pub masked_tail: Option<String>,
+    pub updated_by: Option<String>,
+    pub updated_at: Option<DateTime<Utc>>,
+}
+
+/// A change of a setting.
+#[derive(Clone, Debug, Deserialize)]
+pub struct ConfigChange {
+    pub key: String,
+    pub change: String,
+    #[serde(default)]
+    pub old_value: Value,
+    #[serde(default)]
+    pub new_value: Value,
+    pub changed_by: Option<String>,
+    pub changed_at: Option<DateTime<Utc>>,
+}
+
+/// A secret that access tokens are signed with.
+#[derive(Clone, Debug, Deserialize)]
+pub struct JwtSecret {
+    pub kid: String,
+}

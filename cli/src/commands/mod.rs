@@ -1,10 +1,13 @@
 //! One file per feature, named as the feature is everywhere else.
 
+pub mod admin;
 pub mod api_keys;
 pub mod approvals;
 pub mod audit;
 pub mod business_units;
 pub mod completions;
+pub mod config;
+pub mod integrations;
 pub mod passwords;
 pub mod runs;
 pub mod sessions;
@@ -44,5 +47,8 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         Command::ApiKey(command) => api_keys::run(&app, command).await,
         Command::BusinessUnit(command) => business_units::run(&app, command).await,
         Command::User(command) => users::run(&app, command).await,
+        Command::Config(command) => config::run(&app, command).await,
+        Command::Integration(command) => integrations::run(&app, command).await,
+        Command::Admin(command) => admin::run(&app, command).await,
     }
 }

@@ -33,7 +33,14 @@ pub enum Permission {
     AdministerKeys,
     /// See the unit's people, make and invite new ones, give and take their memberships.
     AdministerUsers,
-    /// Create and change business units, verify every audit chain.
+    /// See how the unit's integrations are set up, secrets masked.
+    ReadIntegrations,
+    /// Set up the unit's integrations.
+    AdministerIntegrations,
+    /// See the platform's tunables.
+    ReadRuntimeConfig,
+    /// Create and change business units, change tunables and the secret that tokens are signed with, verify every audit
+    /// chain.
     AdministerPlatform,
 }
 
@@ -48,11 +55,14 @@ impl Permission {
             | Self::PlanRuns
             | Self::ApplyRuns
             | Self::ReplayTasks
+            | Self::ReadIntegrations
             | Self::WriteState => Some(Role::Operator),
             Self::AdministerState
             | Self::AdministerWorkspaces
             | Self::AdministerKeys
             | Self::AdministerUsers
+            | Self::AdministerIntegrations
+            | Self::ReadRuntimeConfig
             | Self::ReadAudit => Some(Role::Admin),
             Self::AdministerPlatform => None,
         }
@@ -63,12 +73,18 @@ impl Permission {
     pub fn least_capability(self) -> Option<Capability> {
         match self {
             Self::Read => Some(Capability::Read),
-            Self::ReadTasks | Self::ReadLogs | Self::PlanRuns => Some(Capability::Plan),
+            Self::ReadTasks | Self::ReadLogs | Self::PlanRuns | Self::ReadIntegrations => {
+                Some(Capability::Plan)
+            }
             // State holds secrets in the clear, and a plan of ours does not need a key that reads it.
             Self::ReadState | Self::ApplyRuns | Self::ReplayTasks | Self::WriteState => {
                 Some(Capability::Apply)
             }
-            Self::AdministerState | Self::AdministerWorkspaces | Self::ReadAudit => Some(Capability::Admin),
+            Self::AdministerState
+            | Self::AdministerWorkspaces
+            | Self::AdministerIntegrations
+            | Self::ReadRuntimeConfig
+            | Self::ReadAudit => Some(Capability::Admin),
             Self::AdministerKeys | Self::AdministerUsers | Self::AdministerPlatform => None,
         }
     }
@@ -83,8 +99,11 @@ impl Permission {
             | Self::WriteState
             | Self::AdministerState
             | Self::AdministerWorkspaces
+            | Self::AdministerIntegrations
             | Self::AdministerKeys => true,
             Self::Read
+            | Self::ReadIntegrations
+            | Self::ReadRuntimeConfig
             | Self::ReadTasks
             | Self::ReadLogs
             | Self::ReadState

@@ -35,6 +35,8 @@ actions! {
     SessionRefreshReused => "session.refresh_reused",
     SessionEnd => "session.end",
     SessionEndAll => "session.end_all",
+    JwtSecretCreate => "jwt_secret.create",
+    JwtSecretRotate => "jwt_secret.rotate",
     UserBootstrap => "user.bootstrap",
     UserCreate => "user.create",
     UserUpdate => "user.update",
@@ -89,6 +91,8 @@ actions! {
     ExecutorIdentityRefused => "executor.identity_refused",
     ExecutorLost => "executor.lost",
     TaskReplay => "task.replay",
+    ConfigWrite => "config.write",
+    ConfigDelete => "config.delete",
 }
 
 /// One thing to record.

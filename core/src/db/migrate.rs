@@ -32,6 +32,7 @@ migrations! {
     1005 "executors";
     1006 "tfstate";
     1007 "audit";
+    1008 "config";
     1010 "identity";
     1013 "api_keys";
 }

@@ -50,6 +50,19 @@ pub enum SessionError {
     /// The unit of an API key is archived.
     #[error("the business unit of this API key is archived")]
     KeyUnitArchived,
+    /// Tokens of a replaced secret would be accepted for longer than any of them lives.
+    #[error("overlap_minutes: must be 0 to {minutes_max}, the life of an access token")]
+    OverlapTooLong {
+        /// The longest.
+        minutes_max: u64,
+    },
+    /// The caller may not.
+    #[error(transparent)]
+    Access(#[from] crate::access::AccessError),
+    /// The secret that tokens are signed with could not be sealed or opened.
+    #[cfg(feature = "store")]
+    #[error(transparent)]
+    Seal(#[from] crate::secrets::SealError),
     /// No key to sign or check tokens with.
     #[cfg(feature = "store")]
     #[error(transparent)]

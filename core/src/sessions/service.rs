@@ -1,20 +1,25 @@
 //! Use cases of sessions.
 
 use chrono::{DateTime, Utc};
+use futures::try_join;
 use serde_json::json;
 
+use super::jwt_secrets::{self, JwtSecret};
 use super::model::{Bearer, Claims, Origin, Standing, TokenPair};
 use super::rules::{self, RefreshVerdict, Requested};
 use super::store::{self, Person};
 use super::throttle::{self, Attempt};
 use super::tokens::{self, RefreshToken};
-use super::{SessionError, resolve_scope};
+use super::tunables::Tunables;
+use super::{SessionError, jwt_secrets_store, resolve_scope};
 use crate::Deps;
 use crate::access::{Actor, Credential, Ctx, Role};
 use crate::audit::{self, Action, Entry};
 use crate::db::{DbError, Tx};
 use crate::ids::SessionId;
 use crate::users;
+
+const ENDED: SessionError = SessionError::Unauthenticated("the session has ended; sign in again");
 
 /// The caller behind a bearer token and an `X-Business-Unit` header, in one round trip to the database. Refuses somebody
 /// who must change their password first.
@@ -46,16 +51,23 @@ pub async fn identify(deps: &Deps, bearer: &str) -> Result<Bearer, SessionError>
     Ok(Bearer { id: claims.sub, email, session: claims.jti, must_change_password })
 }
 
+/// What a genuine token says, and what the database says about its bearer and about the unit that is asked for.
 async fn look_up(
     deps: &Deps,
     bearer: &str,
     requested: Requested<'_>,
 ) -> Result<(Claims, Standing), SessionError> {
-    let claims = tokens::read_access(&deps.keys, bearer)?;
+    let presented = tokens::presented(bearer)?;
     let conn = deps.db.conn().await?;
-    let standing = store::standing(&conn, claims.jti, claims.sub, requested.slug())
-        .await?
-        .ok_or(SessionError::Unauthenticated("the session has ended; sign in again"))?;
+    // Asked before the signature is checked, because the secret is part of the answer: a second round trip otherwise.
+    let known = store::known(&conn, &presented, requested.slug()).await?.ok_or(tokens::INVALID)?;
+    let secret = JwtSecret::open(&deps.keys, presented.secret, &known.sealed)?;
+    let claims = tokens::read_access(&secret, bearer)?;
+    if !known.secret_accepted {
+        let why = "the secret that signed the token was replaced; refresh it or sign in again";
+        return Err(SessionError::Unauthenticated(why));
+    }
+    let standing = known.standing.ok_or(ENDED)?;
     rules::check_standing(&claims, &standing)?;
     Ok((claims, standing))
 }
@@ -83,15 +95,12 @@ pub async fn login(
 ) -> Result<TokenPair, SessionError> {
     let email = users::normal_email(email);
     let attempt = throttle::admit_login(deps, email.as_deref(), origin).await?;
-    let person = match &email {
-        Some(email) => store::find_by_email(&deps.db.conn().await?, email).await?,
-        None => None,
-    };
+    let (person, tunables) = find_person(deps, email.as_deref()).await?;
     // No connection is held while the password is checked: a function has only one.
     let hash = person.as_ref().and_then(|person| person.password_hash.clone());
-    let right = users::passwords::verify(password.to_owned(), hash, deps.limits.bcrypt_cost).await;
+    let right = users::passwords::verify(password.to_owned(), hash, tunables.bcrypt_cost).await;
     let pair = match &person {
-        Some(person) if right && !person.disabled => open(deps, person, origin, attempt).await?,
+        Some(person) if right && !person.disabled => open(deps, person, &tunables, origin, attempt).await?,
         _ => None,
     };
     if let Some(pair) = pair {
@@ -111,19 +120,19 @@ pub async fn refresh(deps: &Deps, refresh_token: &str) -> Result<TokenPair, Sess
     let presented = RefreshToken::decode(&deps.keys, refresh_token)?;
     let next = RefreshToken { sequence: presented.sequence + 1, secret: secret(), ..presented };
     let next_text = next.encode(&deps.keys)?;
-    let ended = SessionError::Unauthenticated("the session has ended; sign in again");
     let rotated = deps
         .db
         .transaction(async |tx| {
             let found = store::lock(tx, presented.session, tokens::at_rest(refresh_token)).await?;
-            let Some((user, facts)) = found else { return Ok(Err(ended)) };
-            let Some(person) = store::find_by_id(tx, user).await? else { return Ok(Err(ended)) };
+            let Some((user, facts)) = found else { return Ok(Err(ENDED)) };
+            let (person, tunables) = try_join!(store::find_by_id(tx, user), Tunables::find(tx, deps))?;
+            let Some(person) = person else { return Ok(Err(ENDED)) };
             let outdated = person.disabled
                 || person.generation != presented.generation
                 || person.epoch != presented.epoch;
             Ok::<_, DbError>(match rules::judge_refresh(presented.sequence, facts) {
-                _ if outdated => Err(ended),
-                RefreshVerdict::Over => Err(ended),
+                _ if outdated => Err(ENDED),
+                RefreshVerdict::Over => Err(ENDED),
                 RefreshVerdict::Raced => Err(SessionError::RefreshRaced),
                 RefreshVerdict::Reused => {
                     // Committed although the request is refused: the session must stay ended.
@@ -135,20 +144,29 @@ pub async fn refresh(deps: &Deps, refresh_token: &str) -> Result<TokenPair, Sess
                     Err(SessionError::RefreshReused)
                 }
                 RefreshVerdict::Rotate => {
-                    let age = deps.limits.refresh_token_age;
-                    store::rotate(tx, presented.session, tokens::at_rest(&next_text), age).await?;
-                    Ok((person, facts.at))
+                    let rotated = store::rotate(
+                        tx,
+                        presented.session,
+                        tokens::at_rest(&next_text),
+                        tunables.refresh_token_age,
+                    );
+                    let ((), signing) = try_join!(rotated, jwt_secrets_store::find_signing(tx))?;
+                    Ok((person, facts.at, tunables, signing))
                 }
             })
         })
         .await?;
-    let (person, at) = rotated?;
-    pair(deps, &person, presented.session, at, next_text)
+    let (person, at, tunables, signing) = rotated?;
+    let secret = jwt_secrets::signing(deps, signing).await?;
+    pair(&secret, &person, presented.session, at, &tunables, next_text)
 }
 
 /// Ends the session of an access token. Ending an ended one is success.
 pub async fn logout(deps: &Deps, bearer: &str) -> Result<(), SessionError> {
-    let claims = tokens::read_access(&deps.keys, bearer)?;
+    let presented = tokens::presented(bearer)?;
+    let sealed = jwt_secrets_store::find_accepted(&deps.db.conn().await?, presented.secret).await?;
+    let secret = JwtSecret::open(&deps.keys, presented.secret, &sealed.ok_or(tokens::INVALID)?)?;
+    let claims = tokens::read_access(&secret, bearer)?;
     deps.db
         .transaction(async |tx| {
             if store::end(tx, claims.jti, "signed out").await? {
@@ -162,13 +180,23 @@ pub async fn logout(deps: &Deps, bearer: &str) -> Result<(), SessionError> {
 
 /// Removes sessions and attempts that are over for good. Returns how many rows went.
 pub async fn forget(deps: &Deps) -> Result<u64, DbError> {
-    store::forget(&deps.db.conn().await?, throttle::KNOWN_AGE).await
+    let conn = deps.db.conn().await?;
+    Ok(store::forget(&conn, throttle::KNOWN_AGE).await? + jwt_secrets_store::forget(&conn).await?)
+}
+
+async fn find_person(deps: &Deps, email: Option<&str>) -> Result<(Option<Person>, Tunables), DbError> {
+    let conn = deps.db.conn().await?;
+    match email {
+        Some(email) => try_join!(store::find_by_email(&conn, email), Tunables::find(&conn, deps)),
+        None => Ok((None, Tunables::find(&conn, deps).await?)),
+    }
 }
 
 /// `None` if the user changed while the password was checked.
 async fn open(
     deps: &Deps,
     person: &Person,
+    tunables: &Tunables,
     origin: &Origin,
     attempt: Attempt,
 ) -> Result<Option<TokenPair>, SessionError> {
@@ -176,30 +204,36 @@ async fn open(
     let (generation, epoch) = (person.generation, person.epoch);
     let token = RefreshToken { session, sequence: 1, generation, epoch, secret: secret() };
     let text = token.encode(&deps.keys)?;
-    let opened = deps
+    let begun = deps
         .db
         .transaction(async |tx| {
-            let age = deps.limits.refresh_token_age;
-            let at = store::open(tx, session, person, tokens::at_rest(&text), age, origin).await?;
+            let token = tokens::at_rest(&text);
+            let (at, signing) = try_join!(
+                store::open(tx, session, person, token, tunables.refresh_token_age, origin),
+                jwt_secrets_store::find_signing(tx)
+            )?;
             if at.is_some() {
                 attempt.forgive(tx).await?;
                 let details = json!({ "address": origin.address });
                 record(tx, Some(person), Action::Login, Some(session), details).await?;
             }
-            Ok::<_, DbError>(at)
+            Ok::<_, DbError>(at.map(|at| (at, signing)))
         })
         .await?;
-    opened.map(|at| pair(deps, person, session, at, text)).transpose()
+    let Some((at, signing)) = begun else { return Ok(None) };
+    let secret = jwt_secrets::signing(deps, signing).await?;
+    pair(&secret, person, session, at, tunables, text).map(Some)
 }
 
 fn pair(
-    deps: &Deps,
+    secret: &JwtSecret,
     person: &Person,
     session: SessionId,
     at: DateTime<Utc>,
+    tunables: &Tunables,
     refresh_token: String,
 ) -> Result<TokenPair, SessionError> {
-    let expires_in = deps.limits.access_token_age.as_secs();
+    let expires_in = tunables.access_token_age.as_secs();
     let claims = Claims {
         iss: tokens::ISSUER.into(),
         aud: tokens::AUDIENCE.into(),
@@ -215,7 +249,7 @@ fn pair(
         iat: at.timestamp(),
         exp: at.timestamp().saturating_add_unsigned(expires_in),
     };
-    let access_token = tokens::sign_access(&deps.keys, &claims)?;
+    let access_token = tokens::sign_access(secret, &claims)?;
     Ok(TokenPair { access_token, refresh_token, token_type: "bearer", expires_in })
 }
 

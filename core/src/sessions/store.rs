@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 
 use super::model::{NamedUnit, Origin, SessionView, Standing};
 use super::rules::SessionFacts;
+use super::tokens::Presented;
 use crate::access::Role;
 use crate::db::{DbError, Query, Row, Tx};
 use crate::digest::Sha256Digest;
@@ -117,16 +118,35 @@ pub(super) async fn open(
     Ok(row.map(|row| row.get("at")))
 }
 
-/// What the database says about a session's bearer and about a unit, in one round trip. `None`: no such session.
-pub(super) async fn standing(
+/// What the database says about an access token.
+pub(super) struct Known {
+    /// The secret that it names, as it is stored.
+    pub sealed: String,
+    /// Whether tokens of that secret are accepted.
+    pub secret_accepted: bool,
+    /// `None`: no such session.
+    pub standing: Option<Standing>,
+}
+
+/// What the database says about a token's secret, its session's bearer and a unit, in one round trip. `None`: no such
+/// secret.
+pub(super) async fn known(
     query: &impl Query,
-    session: SessionId,
-    user: UserId,
+    token: &Presented,
     slug: Option<&str>,
-) -> Result<Option<Standing>, DbError> {
-    let row = query.query_opt(include_str!("sql/standing.sql"), &[&session, &user, &slug]).await?;
-    Ok(row.map(|row| Standing {
-        email: row.get("email"),
+) -> Result<Option<Known>, DbError> {
+    let Presented { secret, session, user } = token;
+    let row = query.query_opt(include_str!("sql/standing.sql"), &[session, user, &slug, secret]).await?;
+    Ok(row.map(|row| Known {
+        sealed: row.get("sealed"),
+        secret_accepted: row.get("secret_accepted"),
+        standing: row.get::<_, Option<String>>("email").map(|email| standing(&row, email)),
+    }))
+}
+
+fn standing(row: &Row, email: String) -> Standing {
+    Standing {
+        email,
         is_superadmin: row.get("is_superadmin"),
         disabled: row.get("disabled"),
         must_change_password: row.get("must_change_password"),
@@ -139,7 +159,7 @@ pub(super) async fn standing(
             role: row.get::<_, Option<&str>>("unit_role").and_then(Role::parse),
             archived: row.get("unit_archived"),
         }),
-    }))
+    }
 }
 
 // Two refreshes with one token meet at this lock: the second one sees what the first did.

@@ -1,4 +1,5 @@
-//! Making and reading tokens: access tokens are HS256 JWTs, refresh tokens are opaque.
+//! Making and reading tokens: access tokens are HS256 JWTs whose header names the secret that signed them, refresh
+//! tokens are opaque.
 //!
 //! A refresh token names its session and its place in it, and ends with a MAC of its own: an old one is told from an
 //! invented one, so that nobody can end a session by guessing.
@@ -11,16 +12,17 @@ use sha2::Sha256;
 use uuid::Uuid;
 
 use super::SessionError;
+use super::jwt_secrets::JwtSecret;
 use super::model::Claims;
 use crate::digest::Sha256Digest;
-use crate::ids::SessionId;
+use crate::ids::{JwtSecretId, SessionId, UserId};
 use crate::secrets::{Domain, Keyring};
 
 pub(super) const ISSUER: &str = "plumbline";
 pub(super) const AUDIENCE: &str = "plumbline-api";
 pub(super) const ACCESS: &str = "access";
 const REFRESH_PREFIX: &str = "plr_";
-const INVALID: SessionError = SessionError::Unauthenticated("the token is not valid");
+pub(super) const INVALID: SessionError = SessionError::Unauthenticated("the token is not valid");
 
 /// What a refresh token says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,15 +37,32 @@ pub(super) struct RefreshToken {
 const SIGNED_BYTES: usize = 16 + 4 + 4 + 4 + 32;
 const TOKEN_BYTES: usize = SIGNED_BYTES + 32;
 
+/// What an access token says of itself before anybody has checked it: where to look for what proves it, and nothing
+/// else.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Presented {
+    pub secret: JwtSecretId,
+    pub session: SessionId,
+    pub user: UserId,
+}
+
 /// Signs an access token.
-pub(super) fn sign_access(keys: &Keyring, claims: &Claims) -> Result<String, SessionError> {
-    let key = EncodingKey::from_secret(keys.key(Domain::Sessions)?).map_err(SessionError::Sign)?;
-    jsonwebtoken::encode(&Header::new(Algorithm::HS256), claims, &key).map_err(SessionError::Sign)
+pub(super) fn sign_access(secret: &JwtSecret, claims: &Claims) -> Result<String, SessionError> {
+    let key = EncodingKey::from_secret(&secret.bytes).map_err(SessionError::Sign)?;
+    let header = Header { kid: Some(secret.id.to_string()), ..Header::new(Algorithm::HS256) };
+    jsonwebtoken::encode(&header, claims, &key).map_err(SessionError::Sign)
+}
+
+/// Reads what a token that could be one of ours names.
+pub(super) fn presented(token: &str) -> Result<Presented, SessionError> {
+    let read = jsonwebtoken::dangerous::insecure_decode::<Claims>(token).map_err(|_| INVALID)?;
+    let secret = read.header.kid.and_then(|kid| kid.parse().ok()).ok_or(INVALID)?;
+    Ok(Presented { secret, session: read.claims.jti, user: read.claims.sub })
 }
 
 /// Reads an access token that we signed. Its times are not checked here: the database's clock does that.
-pub(super) fn read_access(keys: &Keyring, token: &str) -> Result<Claims, SessionError> {
-    let key = DecodingKey::from_secret(keys.key(Domain::Sessions)?).map_err(|_| INVALID)?;
+pub(super) fn read_access(secret: &JwtSecret, token: &str) -> Result<Claims, SessionError> {
+    let key = DecodingKey::from_secret(&secret.bytes).map_err(|_| INVALID)?;
     let mut validation = Validation::new(Algorithm::HS256);
     validation.validate_exp = false;
     validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
@@ -94,7 +113,7 @@ pub(super) fn at_rest(token: &str) -> Sha256Digest {
 
 fn mac(keys: &Keyring, bytes: &[u8]) -> Result<Hmac<Sha256>, SessionError> {
     let mut mac = Hmac::<Sha256>::new_from_slice(keys.key(Domain::Sessions)?).expect("any length will do");
-    // The same key signs access tokens; the label keeps one from being taken for the other.
+    // The same key seals the secrets of access tokens; the label keeps one use from being taken for the other.
     mac.update(b"plumbline refresh token 1\n");
     mac.update(bytes);
     Ok(mac)

@@ -14,6 +14,7 @@ use super::{Password, UserError, invites_store, passwords, store};
 use crate::Deps;
 use crate::access::{Actor, Ctx};
 use crate::audit::{self, Action};
+use crate::config;
 use crate::digest::Sha256Digest;
 use crate::ids::UserId;
 use crate::sessions::{self, Bearer, Origin, throttle};
@@ -52,7 +53,7 @@ pub async fn change_own_password(
 ) -> Result<(), UserError> {
     let attempt = throttle::admit_own_password(deps, bearer.id).await?;
     let old_hash = store::find_password_hash(&deps.db.conn().await?, bearer.id).await?;
-    let cost = deps.limits.bcrypt_cost;
+    let cost = config::service::bcrypt_cost(deps).await?;
     let right = passwords::verify(current.0.clone(), old_hash.clone(), cost).await;
     let actor = Actor::User { id: bearer.id, email: bearer.email.clone() };
     let (true, Some(old_hash)) = (right, old_hash) else {

@@ -10,6 +10,7 @@ use crate::Deps;
 use crate::access::{AccessError, Actor, Ctx, Permission, Role};
 use crate::audit::{self, Action, Entry};
 use crate::business_units;
+use crate::config;
 use crate::db::{Query, Tx};
 use crate::ids::{BusinessUnitId, UserId};
 use crate::page::{Page, PageRequest};
@@ -201,7 +202,8 @@ pub(super) fn check_password(field: &'static str, password: &str, email: &str) -
 }
 
 pub(super) async fn hash(deps: &Deps, password: &str) -> Result<String, UserError> {
-    passwords::hash(password.to_owned(), deps.limits.bcrypt_cost).await.map_err(UserError::Hash)
+    let cost = config::service::bcrypt_cost(deps).await?;
+    passwords::hash(password.to_owned(), cost).await.map_err(UserError::Hash)
 }
 
 /// An entry about a person, in the platform's chain: people are in no unit. The object of an action is named in the

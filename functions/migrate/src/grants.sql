@@ -58,10 +58,14 @@ GRANT INSERT, UPDATE, DELETE ON tasks TO plumbline_api;
 GRANT INSERT ON finished_tasks, state_versions, blobs TO plumbline_api;
 GRANT UPDATE ON launch_budget, tickets, executors TO plumbline_api;
 GRANT DELETE ON workspaces TO plumbline_api;
+GRANT SELECT, INSERT, UPDATE ON platform_config, unit_config, jwt_secrets TO plumbline_api;
+-- What was done to a setting is never written again.
+GRANT SELECT, INSERT ON platform_config_history, unit_config_history TO plumbline_api;
 
 -- tfstate: Terraform's own calls. Of people and keys only what a token is checked against.
 GRANT SELECT (id, email, display_name, is_superadmin, disabled_at, token_generation, must_change_password) ON users
     TO plumbline_tfstate;
+GRANT SELECT (id, sealed, accepted_until) ON jwt_secrets TO plumbline_tfstate;
 GRANT SELECT (id, business_unit_id, name, token_hash, capability, confined, user_id, epoch, expires_at, revoked_at,
     last_used_at) ON api_keys TO plumbline_tfstate;
 GRANT UPDATE (last_used_at) ON api_keys TO plumbline_tfstate;
@@ -100,7 +104,9 @@ GRANT INSERT ON finished_tasks, tfstates TO plumbline_outbound;
 GRANT SELECT ON user_presence, sessions, login_attempts, idempotency_keys, tasks, finished_tasks, queue_units, launch_budget,
     executors, tickets, runs, run_steps, log_chunks, artifacts, blobs, workspaces, tfstates, state_versions, quarantined_states,
     state_uploads, audit_entries, audit_heads, audit_checkpoints TO plumbline_reconciler;
-GRANT DELETE ON user_presence, sessions, login_attempts, idempotency_keys, finished_tasks, blobs TO plumbline_reconciler;
+GRANT DELETE ON user_presence, sessions, login_attempts, idempotency_keys, finished_tasks, blobs, jwt_secrets
+    TO plumbline_reconciler;
+GRANT SELECT (id, accepted_until) ON jwt_secrets TO plumbline_reconciler;
 GRANT INSERT, UPDATE ON sweep_ticks, queue_units, executors, tickets, artifacts, blobs, tfstates, quarantined_states,
     state_uploads TO plumbline_reconciler;
 GRANT INSERT, UPDATE, DELETE ON tasks, log_chunks TO plumbline_reconciler;

@@ -52,7 +52,7 @@ impl Function {
     pub fn key_domains(self) -> &'static [Domain] {
         match self {
             // Sealing needs the key that opens, too; what was signed in the audit log is checked with it.
-            Self::Api => &[Domain::Sessions, Domain::Audit, Domain::Git, Domain::Variables],
+            Self::Api => &[Domain::Sessions, Domain::Audit, Domain::Config, Domain::Git, Domain::Variables],
             Self::Tfstate => &[Domain::Sessions],
             Self::Callback => &[Domain::Executors, Domain::Variables],
             Self::Worker => &[Domain::Executors],

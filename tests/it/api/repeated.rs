@@ -51,6 +51,7 @@ impl Desk {
                 let body = json!({ "email": email, "password": "only for the first time", "memberships": memberships });
                 ("", Some(body))
             }
+            "/api/v1/auth/jwt-secrets" => ("", Some(json!({ "overlap_minutes": 60 + n }))),
             "/api/v1/workspaces" => {
                 let mut new = json!({ "name": "net", "environment": "dev" });
                 new["repo_url"] = repository["repo_url"].clone();
@@ -96,12 +97,13 @@ async fn a_request_sent_again_under_its_key_has_no_second_effect_on_any_route() 
         }
         assert_eq!(desk.world.plane.every_row().await, after_one, "{name}");
 
-        // The key is one person's: somebody else's is another one. Units are for superadmins alone.
+        // The key is one person's: somebody else's is another one. Units and secrets are for superadmins alone.
         let (path, body) = desk.request(route, 2);
         let theirs = desk.send(&other, name, &path, body).await;
         assert!(!theirs.1.contains_key("idempotency-replayed"), "{name}");
         assert!(
-            theirs.0.is_success() || name == "/api/v1/business-units",
+            theirs.0.is_success()
+                || ["/api/v1/business-units", "/api/v1/auth/jwt-secrets"].contains(&name.as_str()),
             "{name}: {} {}",
             theirs.0,
             theirs.2

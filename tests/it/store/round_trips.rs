@@ -3,11 +3,14 @@
 use http::StatusCode;
 use plumbline_core::db::{Connect, Db, PgMode};
 use plumbline_core::protocol::RunPhase;
+use plumbline_core::sessions;
 use plumbline_core::tfstates::LockInfo;
 use plumbline_core::tfstates::service::{self, InlineWrite};
 use plumbline_tests::wire::Wire;
+use serde_json::json;
 
 use super::state_client::{Backend, lock_info, state};
+use crate::plane::ADMIN_EMAIL;
 
 /// The budget of the design, the look-up of the caller included.
 const ROUND_TRIPS_MAX: usize = 3;
@@ -67,4 +70,24 @@ async fn an_executors_state_calls_take_two_round_trips_after_the_look_up_of_the_
         trips.push(counter.take());
         assert!(serial == 1 || trips == [2, 1, 2, 2], "{trips:?}");
     }
+}
+
+#[tokio::test]
+async fn a_caller_is_looked_up_in_one_round_trip_also_after_a_rotation() {
+    let mut backend = Backend::start().await;
+    let counter = count(&mut backend).await;
+    let deps = backend.plane.deps.clone();
+    let admin = backend.plane.admin_token().await;
+    let look_up = async |token: &str| {
+        sessions::service::authenticate(&deps, token, None).await.unwrap();
+        counter.take()
+    };
+    // The statement is prepared once.
+    look_up(&admin).await;
+    assert_eq!(look_up(&admin).await, 1);
+    let (status, ..) = backend.plane.call("POST", "/api/v1/auth/jwt-secrets", &*admin, json!({})).await;
+    assert_eq!(status, StatusCode::CREATED);
+    let newer = backend.plane.login(ADMIN_EMAIL).await;
+    counter.take();
+    assert_eq!((look_up(&admin).await, look_up(&newer).await), (1, 1));
 }

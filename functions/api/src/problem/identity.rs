@@ -57,8 +57,13 @@ impl From<SessionError> for Problem {
             | SessionError::KeyUnitArchived => {
                 Self::new(StatusCode::FORBIDDEN, "forbidden", "Not allowed", sentence(&detail))
             }
+            SessionError::OverlapTooLong { minutes_max } => invalid_field(
+                "overlap_minutes",
+                &format!("must be 0 to {minutes_max}, the life of an access token"),
+            ),
+            SessionError::Access(error) => error.into(),
             SessionError::Db(error) => error.into(),
-            SessionError::Key(_) | SessionError::Sign(_) => Self::internal(&error),
+            SessionError::Key(_) | SessionError::Sign(_) | SessionError::Seal(_) => Self::internal(&error),
         }
     }
 }

@@ -5,7 +5,10 @@ mod approvals;
 mod audit;
 mod auth;
 mod business_units;
+mod config;
 mod health;
+mod integrations;
+mod jwt_secrets;
 mod presence;
 mod runs;
 mod sessions;
@@ -26,8 +29,11 @@ pub fn all() -> OpenApiRouter<Deps> {
         .merge(audit::routes())
         .merge(auth::routes())
         .merge(business_units::routes())
+        .merge(config::routes())
         .merge(health::routes())
         .merge(presence::routes())
+        .merge(integrations::routes())
+        .merge(jwt_secrets::routes())
         .merge(runs::routes())
         .merge(sessions::routes())
         .merge(state_locks::routes())
