@@ -7,6 +7,7 @@ use crate::commands::approvals::{ApproveArgs, RejectArgs};
 use crate::commands::audit::AuditCommand;
 use crate::commands::business_units::BusinessUnitCommand;
 use crate::commands::completions::CompletionsArgs;
+use crate::commands::git_credentials::GitCredentialCommand;
 use crate::commands::runs::RunCommand;
 use crate::commands::sessions::LoginArgs;
 use crate::commands::state_locks::LockCommand;
@@ -87,6 +88,9 @@ pub enum Command {
     /// The queue, for operators.
     #[command(subcommand, visible_alias = "task")]
     Tasks(TaskCommand),
+    /// Git credentials: what lets Git into private repositories.
+    #[command(subcommand)]
+    GitCredential(GitCredentialCommand),
     /// Business units: who owns what.
     #[command(subcommand, visible_alias = "bu")]
     BusinessUnit(BusinessUnitCommand),

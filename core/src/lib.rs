@@ -18,6 +18,7 @@ pub mod business_units;
 pub mod digest;
 pub mod discovery;
 pub mod executors;
+pub mod git_credentials;
 pub mod idempotency;
 pub mod ids;
 pub mod limits;

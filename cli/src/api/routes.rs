@@ -14,6 +14,8 @@ pub enum Method {
     Post,
     /// Replaces.
     Put,
+    /// Edits.
+    Patch,
     /// Removes.
     Delete,
 }
@@ -25,6 +27,7 @@ impl Method {
             Self::Get => "GET",
             Self::Post => "POST",
             Self::Put => "PUT",
+            Self::Patch => "PATCH",
             Self::Delete => "DELETE",
         }
     }
@@ -111,6 +114,14 @@ routes! {
     LIST_BUSINESS_UNITS: 0 = Get "/api/v1/business-units";
     CREATE_BUSINESS_UNIT: 0 = Post "/api/v1/business-units";
     UPDATE_BUSINESS_UNIT: 1 = Put "/api/v1/business-units/{id}";
+
+    LIST_GIT_CREDENTIALS: 0 = Get "/api/v1/git-credentials";
+    CREATE_GIT_CREDENTIAL: 0 = Post "/api/v1/git-credentials";
+    GET_GIT_CREDENTIAL: 1 = Get "/api/v1/git-credentials/{id}";
+    UPDATE_GIT_CREDENTIAL: 1 = Patch "/api/v1/git-credentials/{id}";
+    DELETE_GIT_CREDENTIAL: 1 = Delete "/api/v1/git-credentials/{id}";
+    GET_GIT_CREDENTIAL_USAGE: 1 = Get "/api/v1/git-credentials/{id}/usage";
+    TEST_GIT_CREDENTIAL: 1 = Post "/api/v1/git-credentials/{id}/test";
 
     LIST_WORKSPACES: 0 = Get "/api/v1/workspaces";
     CREATE_WORKSPACE: 0 = Post "/api/v1/workspaces";

@@ -4,6 +4,7 @@ pub mod approvals;
 pub mod audit;
 pub mod business_units;
 pub mod completions;
+pub mod git_credentials;
 pub mod runs;
 pub mod sessions;
 pub mod state_locks;
@@ -35,6 +36,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         Command::Lock(command) => state_locks::run(&app, command).await,
         Command::Audit(command) => audit::run(&app, command).await,
         Command::Tasks(command) => tasks::run(&app, command).await,
+        Command::GitCredential(command) => git_credentials::run(&app, command).await,
         Command::BusinessUnit(command) => business_units::run(&app, command).await,
     }
 }

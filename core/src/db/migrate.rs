@@ -32,6 +32,7 @@ migrations! {
     1005 "executors";
     1006 "tfstate";
     1007 "audit";
+    1012 "git_credentials";
 }
 
 const CREATE_TABLE: &str = "

@@ -2,6 +2,7 @@
 //!
 //! Every slug has a page `docs/problems/<slug>.md`.
 
+mod git_credentials;
 mod identity;
 mod tasks;
 mod tfstates;

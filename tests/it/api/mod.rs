@@ -3,6 +3,7 @@
 mod audit;
 mod auth;
 mod business_units;
+mod git_credentials;
 mod repeated;
 mod repositories;
 mod runs;

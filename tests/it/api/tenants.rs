@@ -39,6 +39,12 @@ impl Foreign {
         assert_eq!(executor.plan(ADDS_ONE).await.0, StatusCode::NO_CONTENT);
         let version = backend.versions().await[0]["id"].clone();
         let quarantined = backend.quarantined().await[0]["id"].clone();
+        let credential =
+            json!({ "name": "forge", "kind": "token", "host": "git.example.com", "token": "planted" });
+        let path = "/api/v1/git-credentials";
+        let (status, _, credential) =
+            backend.plane.call("POST", path, backend.token.as_str(), credential).await;
+        assert_eq!(status, StatusCode::CREATED, "{credential}");
         let text = |id: &Value| id.as_str().unwrap().to_owned();
         let ids = BTreeMap::from([
             ("business-units", backend.unit.to_string()),
@@ -47,6 +53,7 @@ impl Foreign {
             ("approvals", text(&run["id"])),
             ("tasks", executor.bundle.task_id.to_string()),
             ("state-versions", text(&version)),
+            ("git-credentials", text(&credential["id"])),
             ("quarantined-states", text(&quarantined)),
         ]);
         // What would hold a lock, a replay and an unblocking up if the caller got that far.

@@ -5,6 +5,7 @@ mod approvals;
 mod audit;
 mod contract;
 mod downloads;
+mod git_credentials;
 mod problems;
 mod runs;
 mod server;

@@ -4,6 +4,7 @@ mod approvals;
 mod audit;
 mod auth;
 mod business_units;
+mod git_credentials;
 mod health;
 mod runs;
 mod state_locks;
@@ -21,6 +22,7 @@ pub fn all() -> OpenApiRouter<Deps> {
         .merge(audit::routes())
         .merge(auth::routes())
         .merge(business_units::routes())
+        .merge(git_credentials::routes())
         .merge(health::routes())
         .merge(runs::routes())
         .merge(state_locks::routes())
