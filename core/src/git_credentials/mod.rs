@@ -12,6 +12,7 @@ pub mod app_tokens;
 mod error;
 mod model;
 mod pem;
+mod places;
 mod rules;
 #[cfg(feature = "store")]
 pub mod service;
@@ -33,4 +34,5 @@ pub use model::{
     AppKey, GitCredential, GitCredentialChange, GitCredentialKind, GitCredentialUsage, GitSecret,
     MaskedSecret, NewGitCredential, TestGitCredential, TestOutcome, TestResult, UsingWorkspace,
 };
-pub use rules::{Place, Settings, best, covers};
+pub use places::{Place, best, covers};
+pub use rules::Settings;

@@ -1,13 +1,14 @@
-//! What a credential may be, and for which repositories it is used.
+//! What a credential may be.
 
 use url::{Host, Url};
 
 use super::model::{
     AppKey, GitCredential, GitCredentialChange, GitCredentialKind, GitSecret, NewGitCredential,
 };
+use super::places::{own_port, with_port};
 use super::{app_keys, ssh_keys};
 use crate::discovery::SecretText;
-use crate::workspaces::{InvalidField, RepoUrl, Transport};
+use crate::workspaces::{InvalidField, Transport};
 
 const NAME_CHARS_MAX: usize = 255;
 const USERNAME_CHARS_MAX: usize = 255;
@@ -20,57 +21,6 @@ const APP_ID_BYTES_MAX: usize = 64;
 /// A secret shorter than this shows no tail.
 const TAIL_FROM_CHARS: usize = 12;
 const TAIL_CHARS: usize = 4;
-
-/// A repository as credentials are matched with it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// How Git speaks with the host.
-    pub transport: Transport,
-    /// With its port unless that is the transport's own.
-    pub host: String,
-    /// Without slashes at its ends and without `.git`.
-    pub path: String,
-    /// Whether nobody between us and the host can listen.
-    pub is_encrypted: bool,
-}
-
-impl Place {
-    /// `None` for a path on this machine: nobody asks for a credential there.
-    pub fn of(repository: &RepoUrl) -> Option<Self> {
-        let (host, port) = repository.endpoint()?;
-        let path = repository.path();
-        Some(Self {
-            transport: repository.transport(),
-            host: with_port(&host.to_ascii_lowercase(), port, repository.transport()),
-            path: path.strip_suffix(".git").unwrap_or(path).trim_end_matches('/').to_owned(),
-            is_encrypted: repository.is_encrypted(),
-        })
-    }
-}
-
-/// Whether a credential of this transport, host and prefix is for the repository. A path that goes up again is below no
-/// prefix.
-pub fn covers(transport: Transport, host: &str, prefix: &str, place: &Place) -> bool {
-    let rest = place.path.strip_prefix(prefix);
-    let is_below = prefix.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    let is_plain = !place.path.split('/').any(|part| part == ".." || part == "." || part.is_empty());
-    transport == place.transport && host == place.host && is_below && (is_plain || prefix.is_empty())
-}
-
-/// The credential for a repository: of those that cover it the one with the longest prefix.
-pub fn best<T>(
-    candidates: impl IntoIterator<Item = T>,
-    place: &Place,
-    of: impl Fn(&T) -> (Transport, &str, &str),
-) -> Option<T> {
-    candidates
-        .into_iter()
-        .filter(|one| {
-            let (transport, host, prefix) = of(one);
-            covers(transport, host, prefix, place)
-        })
-        .max_by_key(|one| of(one).2.len())
-}
 
 /// A credential that passed every rule. Cannot be made otherwise.
 #[derive(Clone, PartialEq, Eq)]
@@ -262,15 +212,6 @@ fn host(field: &'static str, text: &str, transport: Transport) -> Result<String,
         Host::Ipv6(address) => address.to_string(),
     };
     Ok(with_port(&name, port, transport))
-}
-
-fn own_port(transport: Transport) -> u16 {
-    if transport == Transport::Ssh { 22 } else { 443 }
-}
-
-fn with_port(host: &str, port: u16, transport: Transport) -> String {
-    let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
-    if port == own_port(transport) { host } else { format!("{host}:{port}") }
 }
 
 /// What forges take as the name beside a token.

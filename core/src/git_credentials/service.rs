@@ -6,7 +6,8 @@ use super::model::{
     GitCredential, GitCredentialChange, GitCredentialKind, GitCredentialUsage, NewGitCredential,
     TestGitCredential, UsingWorkspace,
 };
-use super::rules::{self, Place, Settings};
+use super::places::{self, Place};
+use super::rules::Settings;
 use super::store::{self, Stored};
 use super::{GitCredentialError, app_tokens, uses};
 use crate::Deps;
@@ -145,7 +146,7 @@ pub async fn request_test(
     let repository = RepoUrl::parse(&url, local_repos(deps)).map_err(wrong)?;
     let place = Place::of(&repository).ok_or_else(|| wrong("needs no credential"))?;
     let kind = credential.kind;
-    if !rules::covers(kind.transport(), &credential.host, &credential.path_prefix, &place) {
+    if !places::covers(kind.transport(), &credential.host, &credential.path_prefix, &place) {
         return Err(wrong("is not a repository that this credential is for").into());
     }
     if !uses::is_safe(deps, &place) {
@@ -193,7 +194,7 @@ async fn users_of(query: &impl Query, credential: &GitCredential) -> Result<Vec<
     for (id, name, repo_url) in workspaces::service::at_host(query, unit, name, LOOKED_AT_MAX).await? {
         let place = RepoUrl::parse(&repo_url, LocalRepos::Allowed).ok().and_then(|url| Place::of(&url));
         let is_used = place.is_some_and(|place| {
-            rules::best(&rivals, &place, |one| uses::terms(&one.shown))
+            places::best(&rivals, &place, |one| uses::terms(&one.shown))
                 .is_some_and(|used| used.shown.id == credential.id)
         });
         if is_used {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::app_tokens::{self, AppTokenError};
 use super::model::{GitSecret, TestOutcome, TestResult};
 use super::uses::{self, Opened, UsedBy};
-use super::{GitCredentialError, rules};
+use super::{GitCredentialError, places};
 use crate::Deps;
 use crate::adapters::{Git, GitError, GitLogin};
 use crate::ids::GitCredentialId;
@@ -59,10 +59,10 @@ pub async fn test(deps: &Deps, task: &ClaimedTask) -> Result<Value, FailedAttemp
         .transaction(async |tx| {
             let found = uses::open_one(tx, deps, unit, id).await?;
             // It may have been edited since the test was asked for.
-            let place = rules::Place::of(&repository).filter(|place| uses::is_safe(deps, place));
+            let place = places::Place::of(&repository).filter(|place| uses::is_safe(deps, place));
             let found = found.filter(|opened| {
                 let (transport, host, prefix) = uses::terms(&opened.shown);
-                place.as_ref().is_some_and(|place| rules::covers(transport, host, prefix, place))
+                place.as_ref().is_some_and(|place| places::covers(transport, host, prefix, place))
             });
             if let Some(opened) = &found {
                 let used_by = UsedBy::Task(task.lease.task_id);

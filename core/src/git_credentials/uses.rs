@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::model::{GitCredential, GitSecret};
-use super::rules::{self, Place};
+use super::places::{self, Place};
 use super::store::{self, Stored};
 use super::{GitCredentialError, service};
 use crate::Deps;
@@ -72,7 +72,7 @@ pub async fn find(
 ) -> Result<Option<Opened>, GitCredentialError> {
     let Some(place) = Place::of(repository).filter(|place| is_safe(deps, place)) else { return Ok(None) };
     let all = of_host(query, unit, place.transport, &place.host).await?;
-    rules::best(all, &place, |one| terms(&one.shown)).map(|found| open(deps, found)).transpose()
+    places::best(all, &place, |one| terms(&one.shown)).map(|found| open(deps, found)).transpose()
 }
 
 /// What a run may need at its repository's host: the repository's own credential, and those for modules beside it. A
@@ -94,7 +94,7 @@ pub async fn find_for_run(
         return Ok(Vec::new());
     };
     let all = of_host(query, unit, place.transport, &place.host).await?;
-    let own = rules::best(&all, &place, |one| terms(&one.shown)).map(|own| own.shown.id);
+    let own = places::best(&all, &place, |one| terms(&one.shown)).map(|own| own.shown.id);
     let mut opened = Vec::new();
     for stored in all {
         let id = stored.shown.id;
@@ -102,7 +102,9 @@ pub async fn find_for_run(
             Ok(one) => opened.push(one),
             Err(error) if own == Some(id) => return Err(error),
             // Modules that need it will say so; others must not wait for its repair.
-            Err(error) => tracing::warn!(git_credential.id = %id, %error, "a Git credential cannot be opened"),
+            Err(error) => {
+                tracing::warn!(git_credential.id = %id, %error, "a Git credential cannot be opened")
+            }
         }
     }
     Ok(opened)
