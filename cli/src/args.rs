@@ -3,6 +3,7 @@
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
 use crate::api::Server;
+use crate::commands::api_keys::ApiKeyCommand;
 use crate::commands::approvals::{ApproveArgs, RejectArgs};
 use crate::commands::audit::AuditCommand;
 use crate::commands::business_units::BusinessUnitCommand;
@@ -91,6 +92,9 @@ pub enum Command {
     /// Git credentials: what lets Git into private repositories.
     #[command(subcommand)]
     GitCredential(GitCredentialCommand),
+    /// API keys: credentials of programs, for one business unit each.
+    #[command(subcommand, visible_alias = "key")]
+    ApiKey(ApiKeyCommand),
     /// Business units: who owns what.
     #[command(subcommand, visible_alias = "bu")]
     BusinessUnit(BusinessUnitCommand),

@@ -103,6 +103,8 @@ ids! {
     SessionId;
     /// One way into the repositories of one host, of one tenant.
     GitCredentialId;
+    /// A long-lived credential of a program.
+    ApiKeyId;
 }
 
 /// Makes ids. The only place where ids come from.

@@ -1,5 +1,6 @@
 //! One file per feature, named as the feature is everywhere else.
 
+pub mod api_keys;
 pub mod approvals;
 pub mod audit;
 pub mod business_units;
@@ -37,6 +38,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         Command::Audit(command) => audit::run(&app, command).await,
         Command::Tasks(command) => tasks::run(&app, command).await,
         Command::GitCredential(command) => git_credentials::run(&app, command).await,
+        Command::ApiKey(command) => api_keys::run(&app, command).await,
         Command::BusinessUnit(command) => business_units::run(&app, command).await,
     }
 }

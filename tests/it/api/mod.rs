@@ -1,9 +1,11 @@
 //! Tests of api, one file per feature.
 
+mod api_keys;
 mod audit;
 mod auth;
 mod business_units;
 mod git_credentials;
+mod permissions;
 mod repeated;
 mod repositories;
 mod runs;
