@@ -1,5 +1,6 @@
 //! Every command of `plumb` that succeeds: what it asks, what people see of the answer, and what scripts do.
 
+mod api_keys;
 mod git_credentials;
 mod world;
 
@@ -37,6 +38,7 @@ fn rows() -> Vec<Row> {
     rows.extend(runs());
     rows.extend(states());
     rows.extend(operators());
+    rows.extend(api_keys::rows());
     rows.extend(git_credentials::rows());
     rows
 }
@@ -273,37 +275,6 @@ fn operators() -> Vec<Row> {
             "task T\nkind run_plan\nabout R\nstatus done\nattempts 1 of 3\ncreated -\nresult {…",
         ),
         ("tasks replay T", "POST /tasks/T/replay", Get("POST /tasks/T/replay"), "Queued again as task T."),
-        (
-            "api-key list",
-            "GET /api-keys",
-            Get("GET /api-keys"),
-            "ID NAME TOKEN CAPABILITY LAST USED STATUS\nK ci plb_abcdefgh… plan - good",
-        ),
-        (
-            "api-key create ci --capability plan --workspace W",
-            r#"POST /api-keys {"capability":"plan","name":"ci","workspace_ids":["W"]}"#,
-            Get("POST /api-keys"),
-            "plb_the-token",
-        ),
-        (
-            "api-key show K",
-            "GET /api-keys/K",
-            Get("GET /api-keys/K"),
-            "K ci (plb_abcdefgh…)\ncapability plan, good\nonly workspaces: W",
-        ),
-        (
-            "api-key regenerate K --yes",
-            "POST /api-keys/K/regenerate",
-            Get("POST /api-keys/K/regenerate"),
-            "plb_the-token",
-        ),
-        (
-            "api-key rotate K",
-            r#"POST /api-keys/K/rotate {"overlap_hours":24}"#,
-            Get("POST /api-keys/K/rotate"),
-            "plb_the-token",
-        ),
-        ("api-key revoke K --yes", "DELETE /api-keys/K", Get("DELETE /api-keys/K"), "Revoked API key K."),
         (
             "business-unit list",
             "GET /business-units",
