@@ -212,6 +212,44 @@ CREATE TABLE finished_tasks (
     CONSTRAINT finished_tasks_pkey PRIMARY KEY (id)
 );
 
+CREATE TABLE git_credentials (
+    id uuid NOT NULL,
+    business_unit_id uuid NOT NULL,
+    name text NOT NULL,
+    kind text NOT NULL,
+    transport text NOT NULL,
+    host text NOT NULL,
+    path_prefix text NOT NULL,
+    username text,
+    public_key text,
+    host_keys jsonb NOT NULL,
+    app_id text,
+    installation_id bigint,
+    api_url text,
+    secret_sealed text NOT NULL,
+    masked_tail text,
+    test_repo_url text,
+    last_used_at timestamp with time zone,
+    version integer DEFAULT 1 NOT NULL,
+    created_by uuid,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT git_credentials_app CHECK (((kind = 'github_app'::text) = ((app_id IS NOT NULL) AND (installation_id IS NOT NULL) AND (api_url IS NOT NULL)))),
+    CONSTRAINT git_credentials_business_unit_id_fkey FOREIGN KEY (business_unit_id) REFERENCES business_units(id),
+    CONSTRAINT git_credentials_business_unit_id_id_key UNIQUE (business_unit_id, id),
+    CONSTRAINT git_credentials_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id) ON DELETE SET NULL,
+    CONSTRAINT git_credentials_host_check CHECK ((host <> ''::text)),
+    CONSTRAINT git_credentials_kind_check CHECK ((kind = ANY (ARRAY['token'::text, 'ssh_key'::text, 'github_app'::text]))),
+    CONSTRAINT git_credentials_name UNIQUE (business_unit_id, name),
+    CONSTRAINT git_credentials_name_check CHECK (((length(name) >= 1) AND (length(name) <= 255))),
+    CONSTRAINT git_credentials_pkey PRIMARY KEY (id),
+    CONSTRAINT git_credentials_place UNIQUE (business_unit_id, transport, host, path_prefix),
+    CONSTRAINT git_credentials_ssh CHECK (((kind <> 'ssh_key'::text) OR ((public_key IS NOT NULL) AND (jsonb_array_length(host_keys) > 0)))),
+    CONSTRAINT git_credentials_token CHECK (((kind = 'token'::text) = (username IS NOT NULL))),
+    CONSTRAINT git_credentials_transport CHECK (((kind = 'ssh_key'::text) = (transport = 'ssh'::text))),
+    CONSTRAINT git_credentials_transport_check CHECK ((transport = ANY (ARRAY['https'::text, 'ssh'::text])))
+);
+
 CREATE TABLE idempotency_keys (
     principal text NOT NULL,
     key text NOT NULL,

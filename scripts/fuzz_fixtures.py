@@ -70,6 +70,8 @@ waiting = f"/api/v1/workspaces/{quiet}/quarantined-states"
 quarantined = wait_for("a quarantined state", lambda: call("GET", waiting)["items"])[0]["id"]
 run = call("POST", "/api/v1/runs", {"workspace_id": busy, "command": "apply"})["id"]
 task = call("POST", f"/api/v1/workspaces/{busy}/branches")["task_id"]
+forge = {"name": "forge", "kind": "token", "host": "git.example.com", "token": "for fuzzing only"}
+credential = call("POST", "/api/v1/git-credentials", forge)["id"]
 unit = call("GET", "/api/v1/business-units")["items"][0]["id"]
 
 known = {
@@ -80,6 +82,7 @@ known = {
     "^/api/v1/state-versions/": ("id", version),
     "^/api/v1/quarantined-states/": ("id", quarantined),
     "^/api/v1/business-units/": ("id", unit),
+    "^/api/v1/git-credentials/": ("id", credential),
 }
 for pattern, (name, value) in known.items():
     print(f"""

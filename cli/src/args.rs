@@ -12,6 +12,7 @@ use crate::commands::completions::CompletionsArgs;
 use crate::commands::config::ConfigCommand;
 use crate::commands::integrations::IntegrationCommand;
 use crate::commands::passwords::{AcceptInviteArgs, PasswordArgs};
+use crate::commands::git_credentials::GitCredentialCommand;
 use crate::commands::runs::RunCommand;
 use crate::commands::sessions::{LoginArgs, LogoutArgs, SessionCommand};
 use crate::commands::state_locks::LockCommand;
@@ -100,6 +101,9 @@ pub enum Command {
     /// The queue, for operators.
     #[command(subcommand, visible_alias = "task")]
     Tasks(TaskCommand),
+    /// Git credentials: what lets Git into private repositories.
+    #[command(subcommand)]
+    GitCredential(GitCredentialCommand),
     /// API keys: credentials of programs, for one business unit each.
     #[command(subcommand, visible_alias = "key")]
     ApiKey(ApiKeyCommand),

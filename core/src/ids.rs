@@ -101,6 +101,8 @@ ids! {
     ArtifactId;
     /// One sign-in and all refresh tokens that follow from it.
     SessionId;
+    /// One way into the repositories of one host, of one tenant.
+    GitCredentialId;
     /// A long-lived credential of a program.
     ApiKeyId;
     /// One secret that access tokens are signed with: `kid` in their header.

@@ -20,6 +20,7 @@ pub mod config;
 pub mod digest;
 pub mod discovery;
 pub mod executors;
+pub mod git_credentials;
 pub mod idempotency;
 pub mod ids;
 pub mod limits;

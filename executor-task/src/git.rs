@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
+use plumbline_core::git_credentials::ssh;
 use plumbline_core::protocol::Source;
 use url::Url;
 
@@ -19,6 +20,9 @@ const COMMIT_DIGITS: [usize; 2] = [40, 64];
 /// How git and ssh say that they are not let in. Trying again would not help.
 const NOT_LET_IN: [&str; 4] =
     ["could not read Username", "could not read Password", "Authentication failed", "Permission denied ("];
+/// How they say that the host is another one, or is somewhere else.
+const NOT_THE_HOST: [&str; 2] = ["Host key verification failed", "REMOTE HOST IDENTIFICATION HAS CHANGED"];
+const REDIRECTED: [&str; 4] = ["error: 301", "error: 302", "error: 307", "error: 308"];
 
 /// Where git fetches from.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,10 +37,16 @@ struct Remote {
 pub(crate) async fn clone(session: &Session, log: &Log) -> Result<String, StepError> {
     let source = &session.bundle.source;
     let remote = remote(source, session.settings.local_repos_root.as_deref())?;
-    let git = Git { session, log, remote: &remote, answers: write_answers(session, source, &remote)? };
+    session.git_access.check()?;
+    let (answers, key) = (write_answers(session, &remote)?, write_key(session, &remote)?);
+    let git = Git { session, log, remote: &remote, answers, key };
     let result = git.fetch(source).await;
+    let removed = || StepError::machine("the credential cannot be removed");
     if let Some(answers) = &git.answers {
-        std::fs::remove_file(answers).map_err(StepError::machine("the credential cannot be removed"))?;
+        std::fs::remove_file(answers).map_err(removed())?;
+    }
+    if let Some(key) = &git.key {
+        key.remove().map_err(removed())?;
     }
     result
 }
@@ -105,12 +115,28 @@ fn local(path: &Path, root: Option<&Path>) -> Result<Remote, StepError> {
     Ok(Remote { url: url.to_string(), protocol: "file", host: None })
 }
 
-fn write_answers(session: &Session, source: &Source, remote: &Remote) -> Result<Option<PathBuf>, StepError> {
-    let (Some(credential), Some(host)) = (&source.credential, &remote.host) else { return Ok(None) };
+/// The files with which ssh uses the unit's key. Without one it would look for the machine's own, which are no unit's.
+fn write_key(session: &Session, remote: &Remote) -> Result<Option<ssh::Files>, StepError> {
+    if remote.protocol != "ssh" {
+        return Ok(None);
+    }
+    let key = session.git_access.key().ok_or_else(|| {
+        StepError::Permanent(
+            "an ssh address needs a Git credential of the kind ssh_key for its host, and this run has none"
+                .into(),
+        )
+    })?;
+    ssh::Files::write(&session.layout.ours, &key.private_key, &key.host_keys, None)
+        .map(Some)
+        .map_err(StepError::machine("the credential cannot be handed to ssh"))
+}
+
+fn write_answers(session: &Session, remote: &Remote) -> Result<Option<PathBuf>, StepError> {
+    let (Some(login), Some(host)) = (session.git_access.login(), &remote.host) else { return Ok(None) };
     let answer = askpass::Answer {
         host: host.clone(),
-        username: credential.username.clone(),
-        password: credential.password.clone(),
+        username: login.username.clone(),
+        password: login.password.clone(),
     };
     let path = session.layout.ours.join("askpass.json");
     let failed = StepError::machine("the credential cannot be handed to git");
@@ -126,6 +152,7 @@ struct Git<'a> {
     log: &'a Log,
     remote: &'a Remote,
     answers: Option<PathBuf>,
+    key: Option<ssh::Files>,
 }
 
 impl Git<'_> {
@@ -196,8 +223,13 @@ impl Git<'_> {
             "transfer.fsckObjects=false",
             "advice.detachedHead=false",
         ];
-        let mut all: Vec<OsString> =
-            settings.iter().flat_map(|setting| ["-c".into(), (*setting).into()]).collect();
+        // A redirect could take the login along.
+        let redirects = self.answers.as_ref().map(|_| "http.followRedirects=false");
+        let mut all: Vec<OsString> = settings
+            .into_iter()
+            .chain(redirects)
+            .flat_map(|setting| [OsString::from("-c"), setting.into()])
+            .collect();
         all.extend(args.iter().map(OsString::from));
         let program = Program {
             path: "git".into(),
@@ -212,8 +244,13 @@ impl Git<'_> {
         ended.check_stopped(false)?;
         if ended.code == Some(0) {
             Ok(())
+        } else if NOT_THE_HOST.iter().any(|words| ended.last_words.contains(words)) {
+            Err(StepError::Permanent("the host shows a key that is not one of those that are pinned".into()))
+        } else if self.answers.is_some() && REDIRECTED.iter().any(|words| ended.last_words.contains(words)) {
+            let why = "the server redirects to another address: use the repository's exact address";
+            Err(StepError::Permanent(why.into()))
         } else if NOT_LET_IN.iter().any(|words| ended.last_words.contains(words)) {
-            let login = if self.answers.is_some() {
+            let login = if self.answers.is_some() || self.key.is_some() {
                 "refused the login of this run"
             } else {
                 "asks for a login, and this run has none"
@@ -240,7 +277,10 @@ impl Git<'_> {
         set("GIT_TERMINAL_PROMPT", "0".into());
         set("GIT_ALLOW_PROTOCOL", self.remote.protocol.into());
         set("GIT_LFS_SKIP_SMUDGE", "1".into());
-        set("GIT_SSH_COMMAND", "ssh -oBatchMode=yes -oStrictHostKeyChecking=accept-new".into());
+        if let Some(key) = &self.key {
+            set("GIT_SSH_COMMAND", key.command().into());
+            set("GIT_SSH_VARIANT", "ssh".into());
+        }
         if let Some(answers) = &self.answers {
             let program =
                 std::env::current_exe().map_err(StepError::machine("our own program cannot be found"))?;
@@ -263,7 +303,8 @@ mod tests {
             branch: "main".into(),
             commit: None,
             working_dir: ".".into(),
-            credential: None,
+            credentials: Vec::new(),
+            allow_private_addresses: false,
         }
     }
 

@@ -19,6 +19,7 @@ mod configuration;
 mod error;
 mod files;
 mod git;
+mod git_access;
 mod identity;
 mod isolation;
 mod keeper;

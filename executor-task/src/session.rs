@@ -12,6 +12,7 @@ use tokio::sync::watch;
 
 use crate::callback::Callback;
 use crate::error::StepError;
+use crate::git_access::GitAccess;
 use crate::isolation::{Isolation, reachable_by_others};
 use crate::log_redaction::Secrets;
 use crate::logs::{Log, StepLog};
@@ -159,6 +160,8 @@ pub(crate) struct Session {
     pub(crate) layout: Layout,
     /// Who the child is.
     pub(crate) isolation: Isolation,
+    /// What lets git in.
+    pub(crate) git_access: GitAccess,
     /// What no log may show.
     pub(crate) secrets: Arc<Secrets>,
     /// Whether to stop.
@@ -262,8 +265,8 @@ pub(crate) fn passed_on() -> Vec<(OsString, OsString)> {
     NAMES.iter().filter_map(|name| Some((OsString::from(name), std::env::var_os(name)?))).collect()
 }
 
-/// Everything in a bundle that no log may show.
-pub(crate) fn secrets_of(bundle: &Bundle) -> Secrets {
+/// Everything in a bundle, and what was opened from it, that no log may show.
+pub(crate) fn secrets_of(bundle: &Bundle, git_access: &GitAccess) -> Secrets {
     let variables = bundle.variables.iter().filter(|variable| variable.is_secret);
     let environment: &BTreeMap<String, String> = &bundle.environment;
     let credentials = environment
@@ -272,7 +275,8 @@ pub(crate) fn secrets_of(bundle: &Bundle) -> Secrets {
     let values = variables
         .map(|variable| variable.value.as_str())
         .chain(credentials.map(|(_, value)| value.as_str()))
-        .chain(bundle.source.credential.iter().map(|credential| credential.password.as_str()))
+        .chain(bundle.source.credentials.iter().map(|credential| credential.secret.words()))
+        .chain(git_access.secrets())
         .chain([bundle.token.as_str()]);
     Secrets::new(values)
 }

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 
 use crate::callback::{Callback, HeartbeatError, trade};
 use crate::error::StepError;
+use crate::git_access::GitAccess;
 use crate::isolation::Isolation;
 use crate::session::{Layout, Session, Stop, StopSignal, secrets_of};
 use crate::settings::Settings;
@@ -60,8 +61,10 @@ pub(crate) async fn run(settings: Settings) -> Outcome {
         }
         let layout = Layout::make(settings.work_dir.as_deref(), isolation)
             .map_err(StepError::machine("no working directory"))?;
+        let git_access = GitAccess::open(&bundle.source).await;
         let session = Session {
-            secrets: Arc::new(secrets_of(&bundle)),
+            secrets: Arc::new(secrets_of(&bundle, &git_access)),
+            git_access,
             callback: callback.clone(),
             layout,
             isolation,

@@ -128,9 +128,14 @@ impl<'a> Terraform<'a> {
         self.directory.join(name)
     }
 
-    /// `init`. It runs no provider, so it gets no credentials.
+    /// `init`. It runs no provider, so it gets no credentials but those of the host that its modules come from.
     pub(crate) async fn init(&self, log: &Log, proxy: &StateProxy) -> Result<(), StepError> {
-        let ended = self.with_proxy(log, Output::Log, &["init", "-input=false", "-no-color"], proxy).await?;
+        let Session { git_access, layout, isolation, .. } = self.session;
+        let modules = git_access.for_modules(layout, *isolation)?;
+        let environment = [proxy.environment(), modules.environment.clone()].concat();
+        let args = ["init", "-input=false", "-no-color"];
+        let ended = self.run(log, Output::Log, &args, environment, true).await?;
+        drop(modules);
         ended.check_stopped(false)?;
         match ended.code {
             Some(0) => Ok(()),

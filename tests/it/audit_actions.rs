@@ -36,6 +36,7 @@ enum Story {
     Empty,
     Lost,
     States,
+    GitCredentials,
 }
 
 /// Who the entry must name.
@@ -78,6 +79,10 @@ fn row(action: Action) -> (Story, &'static str, By) {
             (Story::Workspaces, "workspace", Person)
         }
         A::WorkspaceImport | A::RepositoryDiscover | A::TaskReplay => (Story::Repositories, "task", Person),
+        A::GitCredentialCreate | A::GitCredentialUpdate | A::GitCredentialDelete | A::GitCredentialTest => {
+            (Story::GitCredentials, "git_credential", Person)
+        }
+        A::GitCredentialUse => (Story::GitCredentials, "git_credential", System),
         A::RunTrigger | A::RunApprove | A::RunRead => (Story::Applied, "run", Person),
         A::RunPlanned | A::RunApplyBegin | A::RunEnd => (Story::Applied, "run", System),
         A::RunCancel | A::RunReject => (Story::Decided, "run", Person),
@@ -125,7 +130,8 @@ async fn every_action_comes_about_and_says_who_did_what_to_which() {
                 assert_eq!(entry["user_id"].is_string(), by == By::Person, "{entry}");
                 let about = |field: &str| entry[field].is_string();
                 assert_eq!(about("run_id"), resource_type == "run" || of_a_run(action), "{entry}");
-                let in_workspace = ["run", "workspace", "tfstate"].contains(&resource_type);
+                let in_workspace =
+                    ["run", "workspace", "tfstate"].contains(&resource_type) || of_a_run(action);
                 assert_eq!(about("workspace_id"), in_workspace, "{entry}");
             }
         }
@@ -153,7 +159,7 @@ async fn keys() -> TestPlane {
 
 /// Actions on something else than a run that still belong to one.
 fn of_a_run(action: Action) -> bool {
-    matches!(action, Action::WorkspaceBlock | Action::WorkspaceUnblock)
+    matches!(action, Action::WorkspaceBlock | Action::WorkspaceUnblock | Action::GitCredentialUse)
 }
 
 async fn tell(story: Story) -> TestPlane {
@@ -171,6 +177,7 @@ async fn tell(story: Story) -> TestPlane {
         Story::Empty => empty().await,
         Story::Lost => lost().await,
         Story::States => states().await,
+        Story::GitCredentials => git_credentials().await,
     }
 }
 
@@ -311,6 +318,20 @@ async fn lost() -> TestPlane {
     tasks::sweeps::judge_silent(&world.plane.as_function(Function::Reconciler)).await.unwrap();
     let unblock = format!("workspaces/{}/unblock", world.workspace);
     ok(&world.plane, &world.token, "POST", &unblock, json!({ "note": "looked at it" })).await;
+    world.plane
+}
+
+async fn git_credentials() -> TestPlane {
+    let world = World::new().await;
+    let new = json!({ "name": "forge", "kind": "token", "host": "git.example.com", "token": "planted" });
+    let made = ok(&world.plane, &world.token, "POST", "git-credentials", new).await;
+    let path = format!("git-credentials/{}", made["id"].as_str().unwrap());
+    ok(&world.plane, &world.token, "PATCH", &path, json!({ "token": "planted anew" })).await;
+    let asked = json!({ "repo_url": "https://git.example.com/infra.git" });
+    ok(&world.plane, &world.token, "POST", &format!("{path}/test"), asked).await;
+    world.trigger("plan").await;
+    FakeExecutor::start(&world.plane).await;
+    ok(&world.plane, &world.token, "DELETE", &format!("{path}?force=true"), None).await;
     world.plane
 }
 

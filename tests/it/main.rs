@@ -4,10 +4,12 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod again;
+mod fake_github;
 mod fake_sts;
 mod moto;
 mod pgbouncer;
 mod plane;
+mod sshd;
 mod world;
 
 mod api;

@@ -141,6 +141,14 @@ routes! {
     ARCHIVE_BUSINESS_UNIT: 1 = Post "/api/v1/business-units/{id}/archive";
     UNARCHIVE_BUSINESS_UNIT: 1 = Post "/api/v1/business-units/{id}/unarchive";
 
+    LIST_GIT_CREDENTIALS: 0 = Get "/api/v1/git-credentials";
+    CREATE_GIT_CREDENTIAL: 0 = Post "/api/v1/git-credentials";
+    GET_GIT_CREDENTIAL: 1 = Get "/api/v1/git-credentials/{id}";
+    UPDATE_GIT_CREDENTIAL: 1 = Patch "/api/v1/git-credentials/{id}";
+    DELETE_GIT_CREDENTIAL: 1 = Delete "/api/v1/git-credentials/{id}";
+    GET_GIT_CREDENTIAL_USAGE: 1 = Get "/api/v1/git-credentials/{id}/usage";
+    TEST_GIT_CREDENTIAL: 1 = Post "/api/v1/git-credentials/{id}/test";
+
     LIST_WORKSPACES: 0 = Get "/api/v1/workspaces";
     CREATE_WORKSPACE: 0 = Post "/api/v1/workspaces";
     DISCOVER_WORKSPACES: 0 = Post "/api/v1/workspaces/discover";

@@ -79,6 +79,56 @@ pub struct BusinessUnit {
     pub name: String,
 }
 
+/// What lets Git into a unit's repositories.
+#[derive(Clone, Debug, Deserialize)]
+pub struct GitCredential {
+    pub id: String,
+    pub name: String,
+    pub kind: String,
+    pub host: String,
+    #[serde(default)]
+    pub path_prefix: String,
+    pub username: Option<String>,
+    pub secret: MaskedSecret,
+    pub public_key: Option<String>,
+    #[serde(default)]
+    pub host_keys: Vec<String>,
+    pub app_id: Option<String>,
+    pub installation_id: Option<i64>,
+    pub api_url: Option<String>,
+    pub test_repo_url: Option<String>,
+    pub last_used_at: Option<DateTime<Utc>>,
+}
+
+/// What may be seen of a secret.
+#[derive(Clone, Debug, Deserialize)]
+pub struct MaskedSecret {
+    pub masked_tail: Option<String>,
+}
+
+/// How a test of a Git credential ended.
+#[derive(Clone, Debug, Deserialize)]
+pub struct GitCredentialTest {
+    pub outcome: String,
+    pub detail: String,
+    pub repo_url: String,
+}
+
+/// Which workspaces a Git credential is used for.
+#[derive(Clone, Debug, Deserialize)]
+pub struct GitCredentialUsage {
+    pub workspaces_total: usize,
+    pub workspaces: Vec<UsingWorkspace>,
+}
+
+/// One of them.
+#[derive(Clone, Debug, Deserialize)]
+pub struct UsingWorkspace {
+    pub id: String,
+    pub name: String,
+    pub repo_url: String,
+}
+
 /// An API key, without its token.
 #[derive(Clone, Debug, Deserialize)]
 pub struct ApiKey {

@@ -9,6 +9,7 @@ pub mod completions;
 pub mod config;
 pub mod integrations;
 pub mod passwords;
+pub mod git_credentials;
 pub mod runs;
 pub mod sessions;
 pub mod state_locks;
@@ -44,6 +45,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         Command::Lock(command) => state_locks::run(&app, command).await,
         Command::Audit(command) => audit::run(&app, command).await,
         Command::Tasks(command) => tasks::run(&app, command).await,
+        Command::GitCredential(command) => git_credentials::run(&app, command).await,
         Command::ApiKey(command) => api_keys::run(&app, command).await,
         Command::BusinessUnit(command) => business_units::run(&app, command).await,
         Command::User(command) => users::run(&app, command).await,

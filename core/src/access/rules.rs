@@ -27,6 +27,10 @@ pub enum Permission {
     AdministerState,
     /// Create, change, import and delete workspaces.
     AdministerWorkspaces,
+    /// See the unit's Git credentials, without their secrets.
+    ReadGitCredentials,
+    /// Store, edit, delete and test the unit's Git credentials.
+    AdministerGitCredentials,
     /// Read the audit log of the unit.
     ReadAudit,
     /// Make, rotate and revoke API keys of the unit.
@@ -56,9 +60,11 @@ impl Permission {
             | Self::ApplyRuns
             | Self::ReplayTasks
             | Self::ReadIntegrations
+            | Self::ReadGitCredentials
             | Self::WriteState => Some(Role::Operator),
             Self::AdministerState
             | Self::AdministerWorkspaces
+            | Self::AdministerGitCredentials
             | Self::AdministerKeys
             | Self::AdministerUsers
             | Self::AdministerIntegrations
@@ -80,9 +86,12 @@ impl Permission {
             Self::ReadState | Self::ApplyRuns | Self::ReplayTasks | Self::WriteState => {
                 Some(Capability::Apply)
             }
+            // What lets into other systems is an admin's matter, also without the secret.
             Self::AdministerState
             | Self::AdministerWorkspaces
             | Self::AdministerIntegrations
+            | Self::ReadGitCredentials
+            | Self::AdministerGitCredentials
             | Self::ReadRuntimeConfig
             | Self::ReadAudit => Some(Capability::Admin),
             Self::AdministerKeys | Self::AdministerUsers | Self::AdministerPlatform => None,
@@ -100,9 +109,11 @@ impl Permission {
             | Self::AdministerState
             | Self::AdministerWorkspaces
             | Self::AdministerIntegrations
+            | Self::AdministerGitCredentials
             | Self::AdministerKeys => true,
             Self::Read
             | Self::ReadIntegrations
+            | Self::ReadGitCredentials
             | Self::ReadRuntimeConfig
             | Self::ReadTasks
             | Self::ReadLogs

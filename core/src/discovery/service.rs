@@ -104,7 +104,7 @@ impl Payload {
         let opened = deps.keys.open(Domain::Git, place(subject), sealed)?;
         let login: SealedLogin =
             serde_json::from_str(&opened).map_err(|_| SealError::Unreadable("it is not a login"))?;
-        Ok(Some(GitLogin { username: login.username, token: login.token }))
+        Ok(Some(GitLogin::Password { username: login.username, token: login.token }))
     }
 }
 

@@ -12,6 +12,7 @@ use super::{
 use crate::Deps;
 use crate::access::Actor;
 use crate::adapters::{FileList, Git};
+use crate::git_credentials;
 use crate::ids::WorkspaceId;
 use crate::tasks::{ClaimedTask, FailedAttempt};
 use crate::workspaces::imports::{self, BATCH_MAX, Batch, ImportError};
@@ -165,8 +166,13 @@ fn payload(task: &ClaimedTask) -> Result<Payload, FailedAttempt> {
 async fn list(deps: &Deps, task: &ClaimedTask, payload: &Payload) -> Result<FileList, FailedAttempt> {
     let repository = RepoUrl::parse(&payload.repo_url, local_repos(deps))
         .map_err(|reason| FailedAttempt::Permanent(format!("repo_url: {reason}")))?;
-    let login = payload
+    let sent = payload
         .open_login(deps, task.subject_id)
         .map_err(|error| FailedAttempt::Permanent(format!("the login: {error}")))?;
+    // What came with the request goes before what the unit has stored.
+    let login = match sent {
+        Some(login) => Some(login),
+        None => git_credentials::tasks::login(deps, task, &repository).await?,
+    };
     Git::new(deps).list_files(&repository, payload.reference.as_deref(), login.as_ref()).await.map_err(git)
 }

@@ -14,6 +14,7 @@ use crate::access::Actor;
 use crate::audit::{self, Action, Entry};
 use crate::db::Tx;
 use crate::dispatch;
+use crate::git_credentials::{self, uses::UsedBy};
 use crate::ids::RunId;
 use crate::protocol::{Bundle, LeaseTerms, RunPhase, TradeRequest, VERSION};
 use crate::runs::{self, RunError};
@@ -81,6 +82,9 @@ async fn issue(
     if !store::trade(tx, ticket.executor_id, &hash(&request.nonce), &hash(&token)).await? {
         return Err(ExecutorError::TicketVoid);
     }
+    let used_by = UsedBy::Run { workspace_id: attempt.workspace.id, run_id, phase };
+    let handed_out = &attempt.git_credentials;
+    git_credentials::uses::record(tx, handed_out, used_by, &attempt.workspace.repo_url).await?;
     Ok(Bundle {
         protocol: VERSION,
         token,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::IdentityProof;
 use crate::digest::Sha256Digest;
+use crate::git_credentials::GitSecret;
 use crate::ids::{ExecutorId, RunId, StateVersionId, TaskId, WorkspaceId};
 
 /// `POST /executor/v1/trade`. Unknown fields are let through: an executor of a later protocol is to hear that it is one.
@@ -141,17 +142,24 @@ pub struct Source {
     pub commit: Option<String>,
     /// Relative to the repository's root; `.` is the root.
     pub working_dir: String,
-    /// For the supervisor's git only.
-    pub credential: Option<GitCredential>,
+    /// What lets git in at the repository's host: for the supervisor's git, and for modules while init runs.
+    #[serde(default)]
+    pub credentials: Vec<GitCredential>,
+    /// Whether hosts may have private addresses: on one machine.
+    #[serde(default)]
+    pub allow_private_addresses: bool,
 }
 
-/// How to authenticate a clone. Reaches git through an askpass helper, never through argv or the URL.
+/// How to authenticate with one host. Reaches git through private files and init's environment, never through argv or
+/// the URL.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct GitCredential {
-    /// User name.
-    pub username: String,
-    /// Password or token.
-    pub password: String,
+    /// The only host that it is sent to, with its port unless that is the usual one.
+    pub host: String,
+    /// Repositories below this path; the longest that fits wins.
+    pub path_prefix: String,
+    /// What lets git in.
+    pub secret: GitSecret,
 }
 
 /// The program that plans and applies.

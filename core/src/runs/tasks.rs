@@ -10,6 +10,8 @@ use crate::Deps;
 use crate::access::{Actor, Scope};
 use crate::audit::{self, Action, Entry};
 use crate::db::{DbError, Query, Tx};
+use crate::git_credentials::uses::Opened;
+use crate::git_credentials::{self, GitCredentialError};
 use crate::ids::{IdSource, RunId};
 use crate::protocol::{PinnedState, PlanReference, RunPhase, StepSpec, Variable};
 use crate::tasks::{ClaimedTask, TaskKind};
@@ -24,6 +26,8 @@ pub struct Attempt {
     pub command: protocol::RunCommand,
     /// What to clone.
     pub source: protocol::Source,
+    /// What lets git in there, to be recorded as handed out.
+    pub git_credentials: Vec<Opened>,
     /// The tool.
     pub tool: protocol::Tool,
     /// Variables in the clear.
@@ -41,7 +45,10 @@ pub fn phase_of(kind: TaskKind) -> Option<RunPhase> {
     match kind {
         TaskKind::RunPlan => Some(RunPhase::Plan),
         TaskKind::RunApply => Some(RunPhase::Apply),
-        TaskKind::RepositoryDiscover | TaskKind::WorkspaceBranches | TaskKind::WorkspaceImport => None,
+        TaskKind::RepositoryDiscover
+        | TaskKind::WorkspaceBranches
+        | TaskKind::WorkspaceImport
+        | TaskKind::GitCredentialTest => None,
     }
 }
 
@@ -75,9 +82,13 @@ pub async fn begin_attempt(
         store::advance(tx, id, RunStatus::Running).await?;
     }
     reset_steps(tx, id, step_phase(phase), attempt).await?;
+    let (unit, repo_url) = (run.run.business_unit_id, &workspace.repo_url);
+    let git_credentials =
+        git_credentials::uses::find_for_run(tx, deps, unit, repo_url).await.map_err(unopened)?;
     Ok(Attempt {
         command: run.run.command,
-        source: source(&workspace, &run),
+        source: source(deps, &workspace, &run, &git_credentials),
+        git_credentials,
         tool: tool(&workspace, &run),
         variables: variables(deps, &run)?,
         steps: steps(phase, run.run.command.mutates()),
@@ -126,13 +137,28 @@ async fn reset_steps(query: &impl Query, run: RunId, phase: StepPhase, attempt: 
     Ok(())
 }
 
-fn source(workspace: &Workspace, run: &StoredRun) -> protocol::Source {
+fn source(
+    deps: &Deps,
+    workspace: &Workspace,
+    run: &StoredRun,
+    git_credentials: &[Opened],
+) -> protocol::Source {
     protocol::Source {
         repo_url: workspace.repo_url.clone(),
         branch: run.run.branch.clone(),
         commit: run.run.commit_sha.clone(),
         working_dir: workspace.tf_working_dir.clone(),
-        credential: None,
+        credentials: git_credentials.iter().cloned().map(Into::into).collect(),
+        allow_private_addresses: deps.allow_private_addresses,
+    }
+}
+
+/// Why a run gets no Git credential that its unit has.
+fn unopened(error: GitCredentialError) -> RunError {
+    match error {
+        GitCredentialError::Db(error) => error.into(),
+        GitCredentialError::Seal(error) => error.into(),
+        other => RunError::Db(DbError::Row(other.to_string())),
     }
 }
 

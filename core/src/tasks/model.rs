@@ -54,6 +54,8 @@ kinds! {
     WorkspaceBranches => "workspace_branches", Short;
     /// Import directories of a repository as workspaces.
     WorkspaceImport => "workspace_import", Short;
+    /// Look at a repository with one Git credential.
+    GitCredentialTest => "git_credential_test", Short;
 }
 
 /// Who runs a task.

@@ -5,6 +5,7 @@
 //! until a person has resolved it. Settings are validated where they are made ([`Settings::validate`]); only a
 //! validated value can be stored.
 
+mod addresses;
 mod model;
 mod refs;
 mod repo_url;
@@ -25,6 +26,7 @@ pub mod tasks;
 #[cfg(test)]
 mod tests;
 
+pub use addresses::may_reach;
 #[cfg(feature = "store")]
 pub use error::WorkspaceError;
 pub use model::{

@@ -68,6 +68,21 @@ impl RepoUrl {
         self.endpoint.as_ref().map(|(host, port)| (host.as_str(), *port))
     }
 
+    /// Whether nobody between us and the host can listen.
+    pub fn is_encrypted(&self) -> bool {
+        self.transport == Transport::Ssh || self.text.starts_with("https://")
+    }
+
+    /// The path at the host, without slashes at its ends.
+    pub fn path(&self) -> &str {
+        let path = match (self.text.split_once("://"), self.transport) {
+            (_, Transport::Local) => &self.text,
+            (Some((_, rest)), _) => rest.split_once('/').map_or("", |(_, path)| path),
+            (None, _) => self.text.split_once(':').map_or("", |(_, path)| path),
+        };
+        path.trim_matches('/')
+    }
+
     /// The path of a local repository.
     pub fn local_path(&self) -> Option<&str> {
         (self.transport == Transport::Local).then_some(self.text.as_str())

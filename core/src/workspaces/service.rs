@@ -10,7 +10,7 @@ use crate::Deps;
 use crate::access::{Ctx, Permission, Scope};
 use crate::audit::{self, Action, Entry};
 use crate::db::{DbError, Query, Tx};
-use crate::ids::{RunId, TaskId, WorkspaceId};
+use crate::ids::{BusinessUnitId, RunId, TaskId, WorkspaceId};
 use crate::page::{Page, PageRequest};
 use crate::tasks::{self, NewTask, TaskKind};
 
@@ -148,6 +148,16 @@ pub async fn set_active_run(tx: &Tx<'_>, id: WorkspaceId, run_id: Option<RunId>)
 /// first reason. The caller records it.
 pub async fn block(tx: &Tx<'_>, id: WorkspaceId, run_id: RunId, reason: &str) -> Result<(), DbError> {
     store::block(tx, id, run_id, reason).await
+}
+
+/// Id, name and repository of a unit's workspaces whose repository may be at the host, newest first.
+pub async fn at_host(
+    query: &impl Query,
+    unit: BusinessUnitId,
+    host_name: &str,
+    limit: i64,
+) -> Result<Vec<(WorkspaceId, String, String)>, DbError> {
+    store::naming(query, unit, host_name, limit).await
 }
 
 /// Whether this process may use repositories on its own disk.

@@ -350,3 +350,19 @@ pub(super) async fn delete(tx: &Tx<'_>, id: WorkspaceId) -> Result<(), DbError> 
     tx.execute(DELETE, &[&id]).await?;
     Ok(())
 }
+
+// A host's name anywhere in the address; who asks looks closer.
+const NAMING: &str = "
+    SELECT id, name, repo_url FROM workspaces
+    WHERE business_unit_id = $1 AND position($2 IN lower(repo_url)) > 0 ORDER BY id DESC LIMIT $3";
+
+/// Id, name and repository of the workspaces whose repository's address contains the text.
+pub(super) async fn naming(
+    query: &impl Query,
+    unit: BusinessUnitId,
+    text: &str,
+    limit: i64,
+) -> Result<Vec<(WorkspaceId, String, String)>, DbError> {
+    let rows = query.query(NAMING, &[&unit, &text, &limit]).await?;
+    Ok(rows.iter().map(|row| (row.get("id"), row.get("name"), row.get("repo_url"))).collect())
+}

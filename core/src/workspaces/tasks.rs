@@ -7,6 +7,7 @@ use crate::Deps;
 use crate::access::Scope;
 use crate::adapters::{Git, GitError};
 use crate::db::DbError;
+use crate::git_credentials;
 use crate::tasks::{ClaimedTask, FailedAttempt};
 
 /// Lists the branches of a workspace's repository: `{default_branch, branches}`.
@@ -20,13 +21,14 @@ pub async fn branches(deps: &Deps, task: &ClaimedTask) -> Result<Value, FailedAt
     };
     let repository = RepoUrl::parse(&workspace.repo_url, service::local_repos(deps))
         .map_err(|reason| FailedAttempt::Permanent(format!("repo_url: {reason}")))?;
-    let found = Git::new(deps).list_branches(&repository, None).await.map_err(git)?;
+    let login = git_credentials::tasks::login(deps, task, &repository).await?;
+    let found = Git::new(deps).list_branches(&repository, login.as_ref()).await.map_err(git)?;
     Ok(json!({ "default_branch": found.default_branch, "branches": found.branches }))
 }
 
 pub(crate) fn git(error: GitError) -> FailedAttempt {
     match error {
-        GitError::Refused(why) => FailedAttempt::Permanent(why),
+        GitError::Refused(why) | GitError::HostKey(why) => FailedAttempt::Permanent(why),
         GitError::Unavailable(why) => FailedAttempt::Retry(why),
     }
 }

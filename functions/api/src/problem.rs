@@ -3,6 +3,7 @@
 //! Every slug has a page `docs/problems/<slug>.md`.
 
 mod config;
+mod git_credentials;
 mod identity;
 mod tasks;
 mod tfstates;

@@ -49,12 +49,12 @@ GRANT EXECUTE ON FUNCTION audit_append(uuid, text, text, text)
 GRANT SELECT ON users, memberships, invites, user_presence, sessions, login_attempts, idempotency_keys, queue_units, tasks,
     finished_tasks, launch_budget, workspaces, blobs, runs, run_steps, log_chunks, touched_resources, artifacts, executors,
     tickets, tfstates, state_versions, quarantined_states, state_uploads, api_keys, api_key_workspaces, audit_entries,
-    audit_heads, audit_checkpoints TO plumbline_api;
+    audit_heads, audit_checkpoints, git_credentials TO plumbline_api;
 GRANT INSERT, UPDATE ON business_units, user_presence, sessions, login_attempts, idempotency_keys, queue_units, workspaces,
     runs, run_steps, tfstates, quarantined_states, api_keys TO plumbline_api;
 GRANT INSERT, UPDATE, DELETE ON users, memberships, invites TO plumbline_api;
 GRANT INSERT ON api_key_workspaces TO plumbline_api;
-GRANT INSERT, UPDATE, DELETE ON tasks TO plumbline_api;
+GRANT INSERT, UPDATE, DELETE ON tasks, git_credentials TO plumbline_api;
 GRANT INSERT ON finished_tasks, state_versions, blobs TO plumbline_api;
 GRANT UPDATE ON launch_budget, tickets, executors TO plumbline_api;
 GRANT DELETE ON workspaces TO plumbline_api;
@@ -78,13 +78,14 @@ GRANT UPDATE (last_seen_at) ON executors TO plumbline_tfstate;
 
 -- callback: what executors trade, report and upload. Nothing about people.
 GRANT SELECT ON tasks, finished_tasks, queue_units, launch_budget, executors, tickets, runs, run_steps, log_chunks,
-    touched_resources, artifacts, blobs, workspaces, tfstates, state_versions, quarantined_states, state_uploads
-    TO plumbline_callback;
+    touched_resources, artifacts, blobs, workspaces, tfstates, state_versions, quarantined_states, state_uploads,
+    git_credentials TO plumbline_callback;
 GRANT INSERT, UPDATE, DELETE ON tasks, log_chunks TO plumbline_callback;
 GRANT INSERT, UPDATE ON queue_units, touched_resources, artifacts, blobs, tfstates, quarantined_states, state_uploads
     TO plumbline_callback;
 GRANT INSERT ON finished_tasks, state_versions TO plumbline_callback;
 GRANT UPDATE ON launch_budget, executors, tickets, runs, run_steps, workspaces TO plumbline_callback;
+GRANT UPDATE (last_used_at) ON git_credentials TO plumbline_callback;
 
 -- worker: claims and launches.
 GRANT SELECT ON tasks, finished_tasks, queue_units, launch_budget, executors, tickets, runs, run_steps, workspaces, blobs,
@@ -95,7 +96,8 @@ GRANT INSERT ON finished_tasks TO plumbline_worker;
 GRANT UPDATE ON launch_budget, runs, run_steps, workspaces TO plumbline_worker;
 
 -- outbound: what short tasks find out.
-GRANT SELECT ON tasks, finished_tasks, queue_units, workspaces, runs, blobs TO plumbline_outbound;
+GRANT SELECT ON tasks, finished_tasks, queue_units, workspaces, runs, blobs, git_credentials TO plumbline_outbound;
+GRANT UPDATE (last_used_at) ON git_credentials TO plumbline_outbound;
 GRANT INSERT, UPDATE, DELETE ON tasks TO plumbline_outbound;
 GRANT INSERT, UPDATE ON workspaces, queue_units, blobs TO plumbline_outbound;
 GRANT INSERT ON finished_tasks, tfstates TO plumbline_outbound;

@@ -54,7 +54,8 @@ impl Function {
             // Sealing needs the key that opens, too; what was signed in the audit log is checked with it.
             Self::Api => &[Domain::Sessions, Domain::Audit, Domain::Config, Domain::Git, Domain::Variables],
             Self::Tfstate => &[Domain::Sessions],
-            Self::Callback => &[Domain::Executors, Domain::Variables],
+            // Bundles carry what lets git in; nobody else's secrets of Git are opened there.
+            Self::Callback => &[Domain::Executors, Domain::Variables, Domain::Git],
             Self::Worker => &[Domain::Executors],
             Self::Outbound => &[Domain::Git],
             Self::Reconciler => &[Domain::Executors, Domain::Audit],

@@ -8,6 +8,7 @@ mod business_units;
 mod config;
 mod integrations;
 mod jwt_secrets;
+mod git_credentials;
 mod permissions;
 mod presence;
 mod repeated;

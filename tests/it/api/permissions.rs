@@ -109,6 +109,8 @@ impl Everybody {
         let repository = format!("https://git.example.com/{n}.git");
         match (route.method.as_str(), route.pattern.trim_start_matches("/api/v1")) {
             ("POST", "/api-keys") => Some(json!({ "name": "another" })),
+            ("POST", "/git-credentials") => Some(json!({ "name": format!("forge-{n}"), "kind": "token",
+                "host": format!("{n}.example.com"), "token": "planted" })),
             ("POST", "/business-units") => Some(json!({ "slug": format!("unit-{n}"), "name": "Unit" })),
             ("POST", "/users") => {
                 let memberships = json!([{ "business_unit_id": self.unit.backend.unit, "role": "viewer" }]);

@@ -19,6 +19,7 @@ struct Desk {
     unit: BusinessUnitId,
     plan: String,
     dead: String,
+    credential: String,
 }
 
 impl Desk {
@@ -36,8 +37,12 @@ impl Desk {
             worker.db.transaction(async |tx| tasks::service::fail(tx, lease, &failure, 0.0, limits).await);
         failed.await.unwrap();
         let dead = asked["task_id"].as_str().unwrap().to_owned();
+        let credential = git_credential("forge", "git.example.com");
+        let (status, credential) = world.post("git-credentials", credential).await;
+        assert_eq!(status, StatusCode::CREATED, "{credential}");
+        let credential = credential["id"].as_str().unwrap().to_owned();
         let unit = world.plane.unit("default").await;
-        Self { world, superadmin, unit, plan, dead }
+        Self { world, superadmin, unit, plan, dead, credential }
     }
 
     /// Where to send the `n`th request of a route, and with what.
@@ -65,6 +70,10 @@ impl Desk {
             }
             "/api/v1/runs/{id}/promote" => (&*self.plan, Some(json!({}))),
             "/api/v1/tasks/{id}/replay" => (&*self.dead, None),
+            "/api/v1/git-credentials" => {
+                ("", Some(git_credential(&format!("forge-{n}"), &format!("{n}.example.com"))))
+            }
+            "/api/v1/git-credentials/{id}/test" => (&*self.credential, Some(repository)),
             other => panic!("how is {other} called?"),
         };
         (route.pattern.replace("{id}", id), body)
@@ -74,6 +83,10 @@ impl Desk {
         let headers = [("idempotency-key", key), ("x-business-unit", "default")];
         self.world.plane.call_with("POST", path, token, body, &headers).await
     }
+}
+
+fn git_credential(name: &str, host: &str) -> Value {
+    json!({ "name": name, "kind": "token", "host": host, "token": "planted" })
 }
 
 #[tokio::test]

@@ -28,14 +28,14 @@ const LOGIN: &str = "reader:s3cr3t-t0ken+/=";
 const TOKEN: &str = "s3cr3t-t0ken+/=";
 
 /// A plane that may reach this machine.
-async fn plane() -> TestPlane {
+pub(super) async fn plane() -> TestPlane {
     let mut plane = TestPlane::start().await;
     plane.deps.allow_private_addresses = true;
     plane
 }
 
 impl TestPlane {
-    async fn claim_short(&self) -> ClaimedTask {
+    pub(super) async fn claim_short(&self) -> ClaimedTask {
         let mut claimed = tasks::service::claim(
             &self.as_function(Function::Worker).db,
             TaskClass::Short,
@@ -49,14 +49,14 @@ impl TestPlane {
     }
 
     /// Does the one task that is due, without settling it.
-    async fn do_short(&self) -> (ClaimedTask, Result<Value, FailedAttempt>) {
+    pub(super) async fn do_short(&self) -> (ClaimedTask, Result<Value, FailedAttempt>) {
         let task = self.claim_short().await;
         let answer = plumbline_outbound::handle(&self.as_function(Function::Outbound), &task).await;
         (task, answer)
     }
 
     /// Asks for a short task, does it and reads its result as the person who asked.
-    async fn short(&self, path: &str, token: &str, body: impl Into<Option<Value>>) -> Value {
+    pub(super) async fn short(&self, path: &str, token: &str, body: impl Into<Option<Value>>) -> Value {
         let (status, headers, accepted) = self.call("POST", path, token, body).await;
         assert_eq!(status, StatusCode::ACCEPTED, "{accepted}");
         let place = headers["location"].to_str().expect("the test is set up right").to_owned();
@@ -78,7 +78,7 @@ impl TestPlane {
     }
 
     /// Everything the database holds about tasks, requests and what was recorded, as text.
-    async fn stored_text(&self) -> String {
+    pub(super) async fn stored_text(&self) -> String {
         let conn = self.db().conn().await.expect("the test is set up right");
         let mut text = String::new();
         for sql in [
@@ -87,6 +87,7 @@ impl TestPlane {
             "SELECT coalesce(string_agg(convert_from(canonical, 'UTF8'), ''), '') AS all FROM audit_entries",
             "SELECT coalesce(string_agg(row::text, ''), '') AS all FROM idempotency_keys AS row",
             "SELECT coalesce(string_agg(row::text, ''), '') AS all FROM workspaces AS row",
+            "SELECT coalesce(string_agg(row::text, ''), '') AS all FROM git_credentials AS row",
         ] {
             text.push_str(conn.query_one(sql, &[]).await.expect("the test is set up right").get("all"));
         }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
@@ -63,8 +64,12 @@ pub(super) struct GitServer {
     pub(super) url: String,
     /// Logins that came, as `user:password`.
     pub(super) logins: Arc<Mutex<BTreeSet<String>>>,
+    /// Requests that came with a login.
+    pub(super) tries: Arc<AtomicUsize>,
     /// Command lines of all processes while it answered.
     pub(super) command_lines: Arc<Mutex<String>>,
+    /// Where `/moved/…` has gone; empty is here.
+    pub(super) moved_to: Arc<Mutex<String>>,
     task: tokio::task::JoinHandle<()>,
 }
 
@@ -73,7 +78,9 @@ struct Served {
     root: PathBuf,
     login: Option<&'static str>,
     logins: Arc<Mutex<BTreeSet<String>>>,
+    tries: Arc<AtomicUsize>,
     command_lines: Arc<Mutex<String>>,
+    moved_to: Arc<Mutex<String>>,
 }
 
 impl Drop for GitServer {
@@ -85,14 +92,26 @@ impl Drop for GitServer {
 impl GitServer {
     /// Serves the repository; `login` is `user:password`.
     pub(super) async fn serve(repository: &Repository, login: Option<&'static str>) -> Self {
-        let served =
-            Served { root: repository.root(), login, logins: Arc::default(), command_lines: Arc::default() };
+        Self::serve_below(repository.root(), login).await
+    }
+
+    /// Serves what lies below a directory; the address is that of `infra.git`.
+    pub(super) async fn serve_below(root: PathBuf, login: Option<&'static str>) -> Self {
+        let served = Served {
+            root,
+            login,
+            logins: Arc::default(),
+            tries: Arc::default(),
+            command_lines: Arc::default(),
+            moved_to: Arc::default(),
+        };
         let (logins, command_lines) = (Arc::clone(&served.logins), Arc::clone(&served.command_lines));
+        let (tries, moved_to) = (Arc::clone(&served.tries), Arc::clone(&served.moved_to));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}/infra.git", listener.local_addr().expect("bound"));
         let router = Router::new().fallback(answer).with_state(served);
         let task = tokio::spawn(async move { axum::serve(listener, router).await.expect("it serves") });
-        Self { url, logins, command_lines, task }
+        Self { url, logins, tries, command_lines, moved_to, task }
     }
 }
 
@@ -104,8 +123,12 @@ async fn answer(
     body: Bytes,
 ) -> Response<Body> {
     served.command_lines.lock().expect("unpoisoned").push_str(&all_command_lines());
+    if headers.contains_key(header::AUTHORIZATION) {
+        served.tries.fetch_add(1, Ordering::SeqCst);
+    }
     if uri.path().starts_with("/moved/") {
-        let to = uri.to_string().replacen("/moved", "", 1);
+        let elsewhere = served.moved_to.lock().expect("unpoisoned").clone();
+        let to = elsewhere + &uri.to_string().replacen("/moved", "", 1);
         return Response::builder()
             .status(301)
             .header(header::LOCATION, to)

@@ -42,6 +42,12 @@ impl Foreign {
         let me = backend.plane.call("GET", "/api/v1/me", token, None).await.2;
         let own_sessions = backend.plane.call("GET", "/api/v1/sessions", token, None).await.2;
         let quarantined = backend.quarantined().await[0]["id"].clone();
+        let credential =
+            json!({ "name": "forge", "kind": "token", "host": "git.example.com", "token": "planted" });
+        let path = "/api/v1/git-credentials";
+        let (status, _, credential) =
+            backend.plane.call("POST", path, backend.token.as_str(), credential).await;
+        assert_eq!(status, StatusCode::CREATED, "{credential}");
         let text = |id: &Value| id.as_str().unwrap().to_owned();
         let key = Self::api_key(&backend).await;
         let ids = BTreeMap::from([
@@ -54,6 +60,7 @@ impl Foreign {
             ("approvals", text(&run["id"])),
             ("tasks", executor.bundle.task_id.to_string()),
             ("state-versions", text(&version)),
+            ("git-credentials", text(&credential["id"])),
             ("quarantined-states", text(&quarantined)),
         ]);
         // What would hold a lock, a replay and an unblocking up if the caller got that far.

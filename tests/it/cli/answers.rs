@@ -1,5 +1,6 @@
 //! Every command of `plumb` that succeeds: what it asks, what people see of the answer, and what scripts do.
 
+mod git_credentials;
 mod people;
 mod world;
 
@@ -38,6 +39,7 @@ fn rows() -> Vec<Row> {
     rows.extend(states());
     rows.extend(operators());
     rows.extend(people::rows());
+    rows.extend(git_credentials::rows());
     rows
 }
 

@@ -6,6 +6,7 @@ mod audit;
 mod config;
 mod contract;
 mod downloads;
+mod git_credentials;
 mod problems;
 mod runs;
 mod server;

@@ -6,6 +6,7 @@ mod gateway;
 mod git_server;
 mod lambda;
 mod lifecycle;
+mod private_repository;
 pub mod program;
 pub mod session;
 mod wakes;

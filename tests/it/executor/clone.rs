@@ -10,6 +10,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
+use plumbline_core::git_credentials::GitSecret;
 use plumbline_core::protocol::{FailureKind, GitCredential};
 use tokio::io::AsyncWriteExt as _;
 
@@ -73,15 +74,42 @@ async fn only_allowed_places_are_cloned() {
 
 /// Git's own smart HTTP server behind a password.
 #[derive(Clone)]
-struct Forge {
+pub(super) struct Forge {
     root: std::path::PathBuf,
-    asked: Arc<Mutex<Vec<String>>>,
+    /// Who gets in.
+    wanted: &'static str,
+    pub(super) host: String,
+    pub(super) asked: Arc<Mutex<Vec<String>>>,
+    /// Paths that were asked for with a login.
+    pub(super) tried: Arc<Mutex<Vec<String>>>,
+    /// Where `/moved/…` has gone.
+    pub(super) moved_to: Arc<Mutex<String>>,
+}
+
+/// Who gets into a [`Forge`], unless a test says otherwise.
+pub(super) const LOGIN: &str = "bot:s3cret-s3cret";
+
+/// The credential of a repository.
+pub(super) fn token(host: &str, password: &str) -> GitCredential {
+    GitCredential {
+        host: host.into(),
+        path_prefix: String::new(),
+        secret: GitSecret::Token { username: "bot".into(), token: password.into() },
+    }
 }
 
 async fn serve(State(forge): State<Forge>, headers: HeaderMap, request: Request) -> Response {
     let uri = request.uri().clone();
     forge.asked.lock().unwrap().push(uri.to_string());
-    let wanted = format!("Basic {}", base64::engine::general_purpose::STANDARD.encode("bot:s3cret-s3cret"));
+    if headers.contains_key(header::AUTHORIZATION) {
+        forge.tried.lock().unwrap().push(uri.path().to_owned());
+    }
+    if let Some(rest) = uri.path().strip_prefix("/moved") {
+        let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+        let to = format!("{}{rest}{query}", forge.moved_to.lock().unwrap());
+        return (StatusCode::FOUND, [(header::LOCATION, to)]).into_response();
+    }
+    let wanted = format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(forge.wanted));
     if headers.get(header::AUTHORIZATION).is_none_or(|given| given.as_bytes() != wanted.as_bytes()) {
         return (StatusCode::UNAUTHORIZED, [(header::WWW_AUTHENTICATE, "Basic realm=\"git\"")])
             .into_response();
@@ -119,10 +147,23 @@ async fn serve(State(forge): State<Forge>, headers: HeaderMap, request: Request)
 
 impl Forge {
     /// Serves the repository of this world, and sends the world there.
-    async fn serve(world: &mut World) -> Self {
-        let forge = Self { root: world.repo().parent().unwrap().to_owned(), asked: Arc::default() };
+    pub(super) async fn serve(world: &mut World) -> Self {
+        Self::serve_to(world, LOGIN).await
+    }
+
+    /// The same for somebody else.
+    pub(super) async fn serve_to(world: &mut World, wanted: &'static str) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        world.bundle.source.repo_url = format!("http://{}/stack/.git", listener.local_addr().unwrap());
+        let host = listener.local_addr().unwrap().to_string();
+        world.bundle.source.repo_url = format!("http://{host}/stack/.git");
+        let forge = Self {
+            root: world.repo().parent().unwrap().to_owned(),
+            wanted,
+            host,
+            asked: Arc::default(),
+            tried: Arc::default(),
+            moved_to: Arc::default(),
+        };
         let router = Router::new().fallback(serve).with_state(forge.clone());
         tokio::spawn(async move { axum::serve(listener, router).await });
         forge
@@ -151,8 +192,7 @@ async fn a_credential_reaches_git_and_nothing_else() {
     let mut world = World::with(&[STACK]);
     let forge = Forge::serve(&mut world).await;
     let notes = watch_git(&mut world);
-    let credential = GitCredential { username: "bot".into(), password: "s3cret-s3cret".into() };
-    world.bundle.source.credential = Some(credential);
+    world.bundle.source.credentials = vec![token(&forge.host, "s3cret-s3cret")];
     let planned = world.run().await;
     assert!(planned.fake.told().plan_done.is_some(), "{}", planned.fake.all_logs());
     assert!(!planned.fake.all_logs().contains("s3cret") && !world.executor_log().contains("s3cret"));
@@ -171,13 +211,13 @@ async fn a_credential_reaches_git_and_nothing_else() {
 async fn a_repository_that_asks_for_a_login_fails_at_once_and_for_good_instead_of_waiting() {
     let mut world = World::with(&[STACK]);
     let forge = Forge::serve(&mut world).await;
-    let wrong = GitCredential { username: "bot".into(), password: "guessed".into() };
+    let wrong = token(&forge.host, "guessed");
     for (credential, says) in [
         (None, "the repository asks for a login, and this run has none"),
         (Some(wrong), "the repository refused the login of this run"),
     ] {
         for commit in [None, Some("c0ffee".repeat(7)[..40].to_owned())] {
-            world.bundle.source.credential = credential.clone();
+            world.bundle.source.credentials = credential.clone().into_iter().collect();
             world.bundle.source.commit = commit;
             forge.asked.lock().unwrap().clear();
             let finished = world.run().await;
@@ -187,6 +227,8 @@ async fn a_repository_that_asks_for_a_login_fails_at_once_and_for_good_instead_o
             assert!(finished.fake.log_of("Git Clone").contains("fatal: "), "git's own words are in the log");
             let asked = forge.asked.lock().unwrap().len();
             assert!(asked <= 3, "it went away after a refusal: {asked}");
+            let tried = std::mem::take(&mut *forge.tried.lock().unwrap()).len();
+            assert_eq!(tried, usize::from(credential.is_some()), "a wrong password is tried once");
         }
     }
 }

@@ -9,6 +9,7 @@ pub(crate) mod fake_callback;
 pub(crate) mod fake_tool;
 mod floods;
 mod foreign_code;
+mod git_access;
 mod hostile;
 mod identity;
 mod launcher;

@@ -10,7 +10,8 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-use super::{GitError, GitLogin};
+use super::GitError;
+use crate::git_credentials::ssh;
 use crate::limits::Limits;
 
 /// Error output that is kept, in bytes.
@@ -110,10 +111,26 @@ impl Command {
         self.process.env(name, value);
     }
 
-    pub(super) fn login(&mut self, login: &GitLogin) {
+    pub(super) fn use_password(&mut self, username: &str, token: &str) {
         self.configure("credential.helper", CREDENTIAL_HELPER);
-        self.process.env("PLUMBLINE_GIT_USERNAME", &login.username).env("PLUMBLINE_GIT_TOKEN", &login.token);
-        self.secret = Some(login.token.clone());
+        self.process.env("PLUMBLINE_GIT_USERNAME", username).env("PLUMBLINE_GIT_TOKEN", token);
+        self.secret = Some(token.to_owned());
+    }
+
+    /// Connects with this key to a host that shows one of these, at the first of its addresses, whatever the name
+    /// means by then.
+    pub(super) fn use_key(
+        &mut self,
+        scratch: &Scratch,
+        private_key: &str,
+        host_keys: &[String],
+        addresses: &[IpAddr],
+    ) -> Result<(), GitError> {
+        let files = ssh::Files::write(scratch.path(), private_key, host_keys, addresses.first().copied())
+            .map_err(|_| GitError::Unavailable("the scratch directory cannot be written".into()))?;
+        self.env("GIT_SSH_COMMAND", &files.command());
+        self.env("GIT_SSH_VARIANT", "ssh");
+        Ok(())
     }
 
     /// Connects to these addresses and no others, whatever the name means by then.
@@ -129,15 +146,6 @@ impl Command {
             })
             .collect();
         self.configure("http.curloptResolve", &format!("{host}:{port}:{}", addresses.join(",")));
-    }
-
-    /// As [`Self::pin_http`]. The host's key is still looked up by its name. Both are plain words: the address was
-    /// parsed, and a [`crate::workspaces::RepoUrl`] has no other characters in its host.
-    pub(super) fn pin_ssh(&mut self, host: &str, addresses: &[IpAddr]) {
-        let Some(address) = addresses.first() else { return };
-        let options = "ssh -F /dev/null -o BatchMode=yes -o StrictHostKeyChecking=yes -o ConnectTimeout=10";
-        self.env("GIT_SSH_COMMAND", &format!("{options} -o HostName={address} -o HostKeyAlias={host}"));
-        self.env("GIT_SSH_VARIANT", "ssh");
     }
 
     /// Runs it and gives what it printed.
@@ -220,7 +228,9 @@ fn explain(errors: &[u8], secret: Option<&str>) -> GitError {
     let refused = |sentence: &str| GitError::Refused(sentence.into());
     if says(&["Authentication failed", "could not read Username", "could not read Password", "error: 401"]) {
         refused("the repository refused the login, or needs one")
-    } else if says(&["error: 403", "Permission denied", "Host key verification failed"]) {
+    } else if says(&["Host key verification failed", "REMOTE HOST IDENTIFICATION HAS CHANGED"]) {
+        GitError::HostKey("the host shows a key that is not one of those that are pinned".into())
+    } else if says(&["error: 403", "Permission denied"]) {
         refused("the repository refused access")
     } else if says(&["error: 301", "error: 302", "error: 307", "error: 308"]) {
         refused("the server redirects to another address: use the repository's exact address")

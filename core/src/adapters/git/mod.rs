@@ -15,18 +15,28 @@ use crate::Deps;
 use crate::limits::Limits;
 use crate::workspaces::{RepoUrl, Transport};
 
-/// A name and a secret for one repository.
+/// What lets Git into one repository.
 #[derive(Clone)]
-pub struct GitLogin {
-    /// The user's name.
-    pub username: String,
-    /// A token or password.
-    pub token: String,
+pub enum GitLogin {
+    /// Over http and https.
+    Password {
+        /// The user's name.
+        username: String,
+        /// A token or password.
+        token: String,
+    },
+    /// Over ssh.
+    Key {
+        /// In OpenSSH's format.
+        private_key: String,
+        /// What the host may show.
+        host_keys: Vec<String>,
+    },
 }
 
 impl std::fmt::Debug for GitLogin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("GitLogin").finish_non_exhaustive()
+        f.write_str("GitLogin(..)")
     }
 }
 
@@ -36,6 +46,9 @@ pub enum GitError {
     /// Asking again will give the same.
     #[error("{0}")]
     Refused(String),
+    /// The host showed a key that is not one of those that are pinned.
+    #[error("{0}")]
+    HostKey(String),
     /// Asking again may work.
     #[error("{0}")]
     Unavailable(String),
@@ -150,14 +163,24 @@ impl<'a> Git<'a> {
         let (host, port) =
             repository.endpoint().ok_or_else(|| GitError::Refused("the address names no host".into()))?;
         let addresses = resolve(host, port, self.allow_private_addresses).await?;
-        match repository.transport() {
-            Transport::Http => command.pin_http(host, port, &addresses),
-            Transport::Ssh => command.pin_ssh(host, &addresses),
-            Transport::Local => {}
-        }
-        command.env("GIT_ALLOW_PROTOCOL", "http:https:ssh");
-        if let Some(login) = login {
-            command.login(login);
+        match (repository.transport(), login) {
+            (Transport::Ssh, Some(GitLogin::Key { private_key, host_keys })) => {
+                command.use_key(scratch, private_key, host_keys, &addresses)?;
+                command.env("GIT_ALLOW_PROTOCOL", "ssh");
+            }
+            // Without one, ssh would look for the machine's own keys, which are no unit's.
+            (Transport::Ssh, _) => {
+                return Err(GitError::Refused(
+                    "an ssh address needs a Git credential of the kind ssh_key for its host".into(),
+                ));
+            }
+            (Transport::Http | Transport::Local, login) => {
+                command.pin_http(host, port, &addresses);
+                command.env("GIT_ALLOW_PROTOCOL", "http:https");
+                if let Some(GitLogin::Password { username, token }) = login {
+                    command.use_password(username, token);
+                }
+            }
         }
         Ok((command, repository.as_str().to_owned()))
     }

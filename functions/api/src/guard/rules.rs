@@ -1,9 +1,9 @@
 //! What every route needs. The only place where a route is opened to somebody.
 
 use plumbline_core::access::Permission::{
-    self, AdministerIntegrations, AdministerKeys, AdministerPlatform, AdministerState, AdministerUsers,
-    AdministerWorkspaces, ApplyRuns, PlanRuns, Read, ReadAudit, ReadIntegrations, ReadLogs,
-    ReadRuntimeConfig, ReadState, ReadTasks, ReplayTasks,
+    self, AdministerGitCredentials, AdministerIntegrations, AdministerKeys, AdministerPlatform, AdministerState,
+    AdministerUsers, AdministerWorkspaces, ApplyRuns, PlanRuns, Read, ReadAudit, ReadGitCredentials,
+    ReadIntegrations, ReadLogs, ReadRuntimeConfig, ReadState, ReadTasks, ReplayTasks,
 };
 
 use Need::{May, Newcomer, Open, Own, Person, SignedIn};
@@ -119,6 +119,13 @@ pub const RULES: &[Rule] = &[
     put   ("/business-units/{id}",                   May(AdministerPlatform),   Unit),
     post  ("/business-units/{id}/archive",           May(AdministerPlatform),   Unit),
     post  ("/business-units/{id}/unarchive",         May(AdministerPlatform),   Unit),
+    get   ("/git-credentials",                       May(ReadGitCredentials),       Unit),
+    post  ("/git-credentials",                       May(AdministerGitCredentials), Unit),
+    get   ("/git-credentials/{id}",                  May(ReadGitCredentials),       Unit),
+    patch ("/git-credentials/{id}",                  May(AdministerGitCredentials), Unit),
+    delete("/git-credentials/{id}",                  May(AdministerGitCredentials), Unit),
+    post  ("/git-credentials/{id}/test",             May(AdministerGitCredentials), Unit),
+    get   ("/git-credentials/{id}/usage",            May(ReadGitCredentials),       Unit),
     get   ("/health/live",                           Open,                      OwnUnit),
     get   ("/health/ready",                          Open,                      OwnUnit),
     get   ("/integrations/checkov",                   May(ReadIntegrations),     Unit),

@@ -6,6 +6,7 @@ mod audit;
 mod auth;
 mod business_units;
 mod config;
+mod git_credentials;
 mod health;
 mod integrations;
 mod jwt_secrets;
@@ -30,6 +31,7 @@ pub fn all() -> OpenApiRouter<Deps> {
         .merge(auth::routes())
         .merge(business_units::routes())
         .merge(config::routes())
+        .merge(git_credentials::routes())
         .merge(health::routes())
         .merge(presence::routes())
         .merge(integrations::routes())

@@ -160,17 +160,17 @@ async fn delete(
 
 /// Where a short task's result will be.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
-struct TaskAccepted {
+pub(super) struct TaskAccepted {
     /// Ask for it under `/api/v1/tasks/{task_id}`.
     task_id: TaskId,
 }
 
 impl TaskAccepted {
-    fn location(task_id: TaskId) -> String {
+    pub(super) fn location(task_id: TaskId) -> String {
         format!("/api/v1/tasks/{task_id}")
     }
 
-    fn later(task_id: TaskId) -> Created<Self> {
+    pub(super) fn later(task_id: TaskId) -> Created<Self> {
         Created::later(Self::location(task_id), Self { task_id })
     }
 }

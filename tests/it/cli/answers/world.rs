@@ -6,6 +6,7 @@ use crate::cli::server::{FakeServer, Reply};
 
 /// Ids of the one thing of each kind, and the letter that stands for it in the table.
 pub(super) const IDS: &[(char, &str)] = &[
+    ('G', "0190f3c2-0000-7000-8000-000000000091"),
     ('K', "0190f3c2-0000-7000-8000-0000000000a1"),
     ('S', "0190f3c2-0000-7000-8000-0000000000a2"),
     ('P', "0190f3c2-0000-7000-8000-0000000000a3"),
@@ -50,12 +51,17 @@ pub(super) fn replies(command: &str) -> Vec<(&'static str, u16, Value)> {
         "entries": [{ "path": "stacks/web", "name": "web", "environment": "prod", "region": "eu-west-1",
                       "aws_account_id": "global", "kind": "terraform" }],
         "created": [{ "id": id('W'), "path": "stacks/web", "name": "web" }], "skipped": [],
-        "branches": ["main", "feature/x"], "default_branch": "main" });
+        "branches": ["main", "feature/x"], "default_branch": "main",
+        "outcome": "ok", "detail": "it can be read", "repo_url": "https://git.example.com/infra.git" });
     let task = json!({ "id": id('T'), "kind": "run_plan", "subject_id": id('R'), "status": "done", "attempts": 1,
         "attempts_max": 3, "result": result });
     let entry = json!({ "sequence": 7, "action": "run.approve", "resource_type": "run", "resource_id": id('R'),
         "user_id": id('U') });
     let unit = json!({ "id": id('U'), "slug": "default", "name": "Default" });
+    let git = json!({ "id": id('G'), "name": "forge", "kind": "token", "host": "git.example.com",
+        "path_prefix": "org", "username": "bot", "secret": { "configured": true, "masked_tail": "ABCD" } });
+    let used = json!({ "workspaces_total": 1, "workspaces": [
+        { "id": id('W'), "name": "web", "repo_url": "https://git.example.com/infra.git" }] });
     let key = json!({ "id": id('K'), "name": "ci", "token_prefix": "plb_abcdefgh", "capability": "plan",
         "workspace_ids": [id('W')] });
     let mut minted = key.clone();
@@ -72,7 +78,7 @@ pub(super) fn replies(command: &str) -> Vec<(&'static str, u16, Value)> {
         ("DELETE /workspaces/W", 204, Value::Null),
         ("POST /workspaces/discover", 202, started.clone()),
         ("POST /workspaces/import", 202, started.clone()),
-        ("POST /workspaces/W/branches", 202, started),
+        ("POST /workspaces/W/branches", 202, started.clone()),
         ("POST /workspaces/W/unblock", 200, workspace),
         ("GET /runs", 200, items(&run(command, "awaiting_approval"))),
         ("POST /runs", 201, run(command, "pending")),
@@ -136,6 +142,13 @@ pub(super) fn replies(command: &str) -> Vec<(&'static str, u16, Value)> {
         ("POST /tasks/T/replay", 201, task),
         ("GET /audit", 200, items(&entry)),
         ("GET /audit/verify", 200, json!({ "ok": true, "chains": 2, "entries": 40, "broken": [] })),
+        ("GET /git-credentials", 200, items(&git)),
+        ("POST /git-credentials", 201, git.clone()),
+        ("GET /git-credentials/G", 200, git.clone()),
+        ("PATCH /git-credentials/G", 200, git),
+        ("DELETE /git-credentials/G", 204, Value::Null),
+        ("GET /git-credentials/G/usage", 200, used),
+        ("POST /git-credentials/G/test", 202, started),
         ("GET /api-keys", 200, items(&key)),
         ("POST /api-keys", 201, minted.clone()),
         ("GET /api-keys/K", 200, key.clone()),
