@@ -32,6 +32,7 @@ migrations! {
     1005 "executors";
     1006 "tfstate";
     1007 "audit";
+    1011 "cloud_accounts";
     1013 "api_keys";
 }
 
