@@ -13,6 +13,7 @@ use plumbline_core::tasks::{self, FailedAttempt, TaskClass};
 use plumbline_runtime::Function;
 use serde_json::{Value, json};
 
+use crate::api::cloud_accounts::{self, KINDS};
 use crate::executors::{ADDS_ONE, FakeExecutor, NO_CHANGES, nonce, prepare_on, record, trade};
 use crate::plane::{ADMIN_EMAIL, PASSWORD, TestPlane};
 use crate::store::state_client::{Backend, state};
@@ -25,6 +26,7 @@ enum Story {
     Keys,
     Units,
     Workspaces,
+    Accounts,
     Repositories,
     Applied,
     Decided,
@@ -56,6 +58,17 @@ fn row(action: Action) -> (Story, &'static str, By) {
             (Story::Workspaces, "workspace", Person)
         }
         A::WorkspaceImport | A::RepositoryDiscover | A::TaskReplay => (Story::Repositories, "task", Person),
+        A::AwsAccountCreate | A::AwsAccountUpdate | A::AwsAccountDelete | A::AwsAccountTest => {
+            (Story::Accounts, "aws_account", Person)
+        }
+        A::AzureSubscriptionCreate | A::AzureSubscriptionUpdate | A::AzureSubscriptionDelete => {
+            (Story::Accounts, "azure_subscription", Person)
+        }
+        A::GcpProjectCreate | A::GcpProjectUpdate | A::GcpProjectDelete => {
+            (Story::Accounts, "gcp_project", Person)
+        }
+        A::ClusterCreate | A::ClusterUpdate | A::ClusterDelete => (Story::Accounts, "cluster", Person),
+        A::CredentialsUse => (Story::Accounts, "aws_account", System),
         A::RunTrigger | A::RunApprove | A::RunRead => (Story::Applied, "run", Person),
         A::RunPlanned | A::RunApplyBegin | A::RunEnd => (Story::Applied, "run", System),
         A::RunCancel | A::RunReject => (Story::Decided, "run", Person),
@@ -103,7 +116,8 @@ async fn every_action_comes_about_and_says_who_did_what_to_which() {
                 assert_eq!(entry["user_id"].is_string(), by == By::Person, "{entry}");
                 let about = |field: &str| entry[field].is_string();
                 assert_eq!(about("run_id"), resource_type == "run" || of_a_run(action), "{entry}");
-                let in_workspace = ["run", "workspace", "tfstate"].contains(&resource_type);
+                let in_workspace =
+                    ["run", "workspace", "tfstate"].contains(&resource_type) || of_a_run(action);
                 assert_eq!(about("workspace_id"), in_workspace, "{entry}");
             }
         }
@@ -131,7 +145,7 @@ async fn keys() -> TestPlane {
 
 /// Actions on something else than a run that still belong to one.
 fn of_a_run(action: Action) -> bool {
-    matches!(action, Action::WorkspaceBlock | Action::WorkspaceUnblock)
+    matches!(action, Action::WorkspaceBlock | Action::WorkspaceUnblock | Action::CredentialsUse)
 }
 
 async fn tell(story: Story) -> TestPlane {
@@ -140,6 +154,7 @@ async fn tell(story: Story) -> TestPlane {
         Story::Keys => keys().await,
         Story::Units => units().await,
         Story::Workspaces => workspaces().await,
+        Story::Accounts => accounts().await,
         Story::Repositories => repositories().await,
         Story::Applied => applied().await,
         Story::Decided => decided().await,
@@ -192,6 +207,25 @@ async fn workspaces() -> TestPlane {
     let path = format!("workspaces/{}", world.workspace);
     ok(&world.plane, &world.token, "PUT", &path, json!({ "environment": "prod" })).await;
     ok(&world.plane, &world.token, "DELETE", &path, None).await;
+    world.plane
+}
+
+async fn accounts() -> TestPlane {
+    let world = World::new().await;
+    for kind in &KINDS {
+        let made = ok(&world.plane, &world.token, "POST", kind.path, (kind.new)()).await;
+        let path = format!("{}/{}", kind.path, made["id"].as_str().unwrap());
+        ok(&world.plane, &world.token, "PUT", &path, (kind.replacement)()).await;
+        if kind.path == "aws-accounts" {
+            ok(&world.plane, &world.token, "POST", &format!("{path}/test"), None).await;
+        }
+        ok(&world.plane, &world.token, "DELETE", &path, None).await;
+    }
+    ok(&world.plane, &world.token, "POST", "aws-accounts", cloud_accounts::aws()).await;
+    let workspace = format!("workspaces/{}", world.workspace);
+    let link = json!({ "state_aws_account_id": cloud_accounts::ACCOUNT });
+    ok(&world.plane, &world.token, "PUT", &workspace, link).await;
+    world.planned().await;
     world.plane
 }
 

@@ -27,6 +27,8 @@ pub enum Permission {
     AdministerState,
     /// Create, change, import and delete workspaces.
     AdministerWorkspaces,
+    /// Register, change and remove cloud accounts and clusters, and try their credentials.
+    AdministerCloudAccounts,
     /// Read the audit log of the unit.
     ReadAudit,
     /// Make, rotate and revoke API keys of the unit.
@@ -47,9 +49,11 @@ impl Permission {
             | Self::ApplyRuns
             | Self::ReplayTasks
             | Self::WriteState => Some(Role::Operator),
-            Self::AdministerState | Self::AdministerWorkspaces | Self::AdministerKeys | Self::ReadAudit => {
-                Some(Role::Admin)
-            }
+            Self::AdministerState
+            | Self::AdministerWorkspaces
+            | Self::AdministerCloudAccounts
+            | Self::AdministerKeys
+            | Self::ReadAudit => Some(Role::Admin),
             Self::AdministerPlatform => None,
         }
     }
@@ -64,7 +68,10 @@ impl Permission {
             Self::ReadState | Self::ApplyRuns | Self::ReplayTasks | Self::WriteState => {
                 Some(Capability::Apply)
             }
-            Self::AdministerState | Self::AdministerWorkspaces | Self::ReadAudit => Some(Capability::Admin),
+            Self::AdministerState
+            | Self::AdministerWorkspaces
+            | Self::AdministerCloudAccounts
+            | Self::ReadAudit => Some(Capability::Admin),
             Self::AdministerKeys | Self::AdministerPlatform => None,
         }
     }

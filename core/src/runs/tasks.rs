@@ -9,6 +9,7 @@ use super::{RunError, RunStatus, StepPhase, rules};
 use crate::Deps;
 use crate::access::{Actor, Scope};
 use crate::audit::{self, Action, Entry};
+use crate::cloud_accounts::credentials::{self, Asked, Granted};
 use crate::db::{DbError, Query, Tx};
 use crate::ids::{IdSource, RunId};
 use crate::protocol::{PinnedState, PlanReference, RunPhase, StepSpec, Variable};
@@ -34,6 +35,8 @@ pub struct Attempt {
     pub state: Option<PinnedState>,
     /// What an apply applies.
     pub plan: Option<PlanReference>,
+    /// Cloud credentials of the phase.
+    pub granted: Granted,
 }
 
 /// The phase that a kind of task does.
@@ -41,7 +44,10 @@ pub fn phase_of(kind: TaskKind) -> Option<RunPhase> {
     match kind {
         TaskKind::RunPlan => Some(RunPhase::Plan),
         TaskKind::RunApply => Some(RunPhase::Apply),
-        TaskKind::RepositoryDiscover | TaskKind::WorkspaceBranches | TaskKind::WorkspaceImport => None,
+        TaskKind::RepositoryDiscover
+        | TaskKind::WorkspaceBranches
+        | TaskKind::WorkspaceImport
+        | TaskKind::AwsAccountTest => None,
     }
 }
 
@@ -75,7 +81,12 @@ pub async fn begin_attempt(
         store::advance(tx, id, RunStatus::Running).await?;
     }
     reset_steps(tx, id, step_phase(phase), attempt).await?;
+    let asked = Asked { workspace: &workspace, run_id: id, phase };
+    let granted = credentials::for_attempt(tx, deps, asked).await?;
+    let earlier = run.run.credentials.iter().filter(|one| one.phase != phase);
+    store::set_credentials(tx, id, earlier.chain(&granted.used)).await?;
     Ok(Attempt {
+        granted,
         command: run.run.command,
         source: source(&workspace, &run),
         tool: tool(&workspace, &run),

@@ -54,6 +54,8 @@ kinds! {
     WorkspaceBranches => "workspace_branches", Short;
     /// Import directories of a repository as workspaces.
     WorkspaceImport => "workspace_import", Short;
+    /// Ask AWS who the credentials of a registered account are.
+    AwsAccountTest => "aws_account_test", Short;
 }
 
 /// Who runs a task.

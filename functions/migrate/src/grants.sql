@@ -57,6 +57,7 @@ GRANT INSERT, UPDATE, DELETE ON tasks TO plumbline_api;
 GRANT INSERT ON finished_tasks, state_versions, blobs TO plumbline_api;
 GRANT UPDATE ON launch_budget, tickets, executors TO plumbline_api;
 GRANT DELETE ON workspaces TO plumbline_api;
+GRANT SELECT, INSERT, UPDATE, DELETE ON aws_accounts, azure_subscriptions, gcp_projects, clusters TO plumbline_api;
 
 -- tfstate: Terraform's own calls. Of people and keys only what a token is checked against.
 GRANT SELECT (id, email, display_name, is_superadmin, disabled_at, token_generation) ON users TO plumbline_tfstate;
@@ -79,6 +80,8 @@ GRANT INSERT, UPDATE ON queue_units, touched_resources, artifacts, blobs, tfstat
     TO plumbline_callback;
 GRANT INSERT ON finished_tasks, state_versions TO plumbline_callback;
 GRANT UPDATE ON launch_budget, executors, tickets, runs, run_steps, workspaces TO plumbline_callback;
+-- What a bundle hands out; written by people alone.
+GRANT SELECT ON aws_accounts, azure_subscriptions, gcp_projects, clusters TO plumbline_callback;
 
 -- worker: claims and launches.
 GRANT SELECT ON tasks, finished_tasks, queue_units, launch_budget, executors, tickets, runs, run_steps, workspaces, blobs,
@@ -93,6 +96,11 @@ GRANT SELECT ON tasks, finished_tasks, queue_units, workspaces, runs, blobs TO p
 GRANT INSERT, UPDATE, DELETE ON tasks TO plumbline_outbound;
 GRANT INSERT, UPDATE ON workspaces, queue_units, blobs TO plumbline_outbound;
 GRANT INSERT ON finished_tasks, tfstates TO plumbline_outbound;
+-- Whose credentials are to be tried.
+GRANT SELECT ON aws_accounts TO plumbline_outbound;
+-- Whether what a path names is registered; none of its credentials.
+GRANT SELECT (business_unit_id, subscription_id) ON azure_subscriptions TO plumbline_outbound;
+GRANT SELECT (business_unit_id, project_id) ON gcp_projects TO plumbline_outbound;
 
 -- reconciler: every sweep. It forgets sessions but reads no password.
 GRANT SELECT ON sessions, login_attempts, idempotency_keys, tasks, finished_tasks, queue_units, launch_budget, executors,

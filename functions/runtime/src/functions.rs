@@ -52,11 +52,27 @@ impl Function {
     pub fn key_domains(self) -> &'static [Domain] {
         match self {
             // Sealing needs the key that opens, too; what was signed in the audit log is checked with it.
-            Self::Api => &[Domain::Sessions, Domain::Audit, Domain::Git, Domain::Variables],
+            Self::Api => &[
+                Domain::Sessions,
+                Domain::Audit,
+                Domain::Git,
+                Domain::Variables,
+                Domain::Aws,
+                Domain::Azure,
+                Domain::Gcp,
+                Domain::Kubernetes,
+            ],
             Self::Tfstate => &[Domain::Sessions],
-            Self::Callback => &[Domain::Executors, Domain::Variables],
+            Self::Callback => &[
+                Domain::Executors,
+                Domain::Variables,
+                Domain::Aws,
+                Domain::Azure,
+                Domain::Gcp,
+                Domain::Kubernetes,
+            ],
             Self::Worker => &[Domain::Executors],
-            Self::Outbound => &[Domain::Git],
+            Self::Outbound => &[Domain::Git, Domain::Aws],
             Self::Reconciler => &[Domain::Executors, Domain::Audit],
         }
     }

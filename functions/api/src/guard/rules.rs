@@ -1,8 +1,8 @@
 //! What every route needs. The only place where a route is opened to somebody.
 
 use plumbline_core::access::Permission::{
-    self, AdministerKeys, AdministerPlatform, AdministerState, AdministerWorkspaces, ApplyRuns, PlanRuns,
-    Read, ReadAudit, ReadLogs, ReadState, ReadTasks, ReplayTasks,
+    self, AdministerCloudAccounts, AdministerKeys, AdministerPlatform, AdministerState, AdministerWorkspaces,
+    ApplyRuns, PlanRuns, Read, ReadAudit, ReadLogs, ReadState, ReadTasks, ReplayTasks,
 };
 
 use Need::{May, Open, Person, SignedIn};
@@ -99,10 +99,31 @@ pub const RULES: &[Rule] = &[
     post  ("/auth/logout",                           Open,                      OwnUnit),
     post  ("/auth/refresh",                          Open,                      OwnUnit),
     post  ("/auth/token",                            Open,                      OwnUnit),
+    get   ("/aws-accounts",                           May(Read),                  Unit),
+    post  ("/aws-accounts",                           May(AdministerCloudAccounts), Unit),
+    get   ("/aws-accounts/{id}",                      May(Read),                  Unit),
+    put   ("/aws-accounts/{id}",                      May(AdministerCloudAccounts), Unit),
+    delete("/aws-accounts/{id}",                      May(AdministerCloudAccounts), Unit),
+    post  ("/aws-accounts/{id}/test",                 May(AdministerCloudAccounts), Unit),
+    get   ("/azure-subscriptions",                    May(Read),                  Unit),
+    post  ("/azure-subscriptions",                    May(AdministerCloudAccounts), Unit),
+    get   ("/azure-subscriptions/{id}",               May(Read),                  Unit),
+    put   ("/azure-subscriptions/{id}",               May(AdministerCloudAccounts), Unit),
+    delete("/azure-subscriptions/{id}",               May(AdministerCloudAccounts), Unit),
     get   ("/business-units",                        SignedIn,                  OwnUnit),
     post  ("/business-units",                        May(AdministerPlatform),   Unit),
     get   ("/business-units/{id}",                   SignedIn,                  OwnUnit),
     put   ("/business-units/{id}",                   May(AdministerPlatform),   Unit),
+    get   ("/clusters",                               May(Read),                  Unit),
+    post  ("/clusters",                               May(AdministerCloudAccounts), Unit),
+    get   ("/clusters/{id}",                          May(Read),                  Unit),
+    put   ("/clusters/{id}",                          May(AdministerCloudAccounts), Unit),
+    delete("/clusters/{id}",                          May(AdministerCloudAccounts), Unit),
+    get   ("/gcp-projects",                           May(Read),                  Unit),
+    post  ("/gcp-projects",                           May(AdministerCloudAccounts), Unit),
+    get   ("/gcp-projects/{id}",                      May(Read),                  Unit),
+    put   ("/gcp-projects/{id}",                      May(AdministerCloudAccounts), Unit),
+    delete("/gcp-projects/{id}",                      May(AdministerCloudAccounts), Unit),
     get   ("/health/live",                           Open,                      OwnUnit),
     get   ("/health/ready",                          Open,                      OwnUnit),
     get   ("/me",                                    Person,                    OwnUnit),

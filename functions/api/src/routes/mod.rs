@@ -4,7 +4,11 @@ mod api_keys;
 mod approvals;
 mod audit;
 mod auth;
+mod aws_accounts;
+mod azure_subscriptions;
 mod business_units;
+mod clusters;
+mod gcp_projects;
 mod health;
 mod runs;
 mod state_locks;
@@ -22,7 +26,11 @@ pub fn all() -> OpenApiRouter<Deps> {
         .merge(approvals::routes())
         .merge(audit::routes())
         .merge(auth::routes())
+        .merge(aws_accounts::routes())
+        .merge(azure_subscriptions::routes())
         .merge(business_units::routes())
+        .merge(clusters::routes())
+        .merge(gcp_projects::routes())
         .merge(health::routes())
         .merge(runs::routes())
         .merge(state_locks::routes())

@@ -160,7 +160,7 @@ async fn delete(
 
 /// Where a short task's result will be.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
-struct TaskAccepted {
+pub(super) struct TaskAccepted {
     /// Ask for it under `/api/v1/tasks/{task_id}`.
     task_id: TaskId,
 }
@@ -170,7 +170,7 @@ impl TaskAccepted {
         format!("/api/v1/tasks/{task_id}")
     }
 
-    fn later(task_id: TaskId) -> Created<Self> {
+    pub(super) fn later(task_id: TaskId) -> Created<Self> {
         Created::later(Self::location(task_id), Self { task_id })
     }
 }
