@@ -11,6 +11,7 @@ use tempfile::TempDir;
 use tokio::sync::watch;
 
 use crate::callback::Callback;
+use crate::credentials::Cloud;
 use crate::error::StepError;
 use crate::isolation::{Isolation, reachable_by_others};
 use crate::log_redaction::Secrets;
@@ -159,6 +160,8 @@ pub(crate) struct Session {
     pub(crate) layout: Layout,
     /// Who the child is.
     pub(crate) isolation: Isolation,
+    /// What plan and apply get into clouds with.
+    pub(crate) cloud: Cloud,
     /// What no log may show.
     pub(crate) secrets: Arc<Secrets>,
     /// Whether to stop.
@@ -262,8 +265,8 @@ pub(crate) fn passed_on() -> Vec<(OsString, OsString)> {
     NAMES.iter().filter_map(|name| Some((OsString::from(name), std::env::var_os(name)?))).collect()
 }
 
-/// Everything in a bundle that no log may show.
-pub(crate) fn secrets_of(bundle: &Bundle) -> Secrets {
+/// Everything in a bundle, and gotten with it, that no log may show.
+pub(crate) fn secrets_of(bundle: &Bundle, cloud: &Cloud) -> Secrets {
     let variables = bundle.variables.iter().filter(|variable| variable.is_secret);
     let environment: &BTreeMap<String, String> = &bundle.environment;
     let credentials = environment
@@ -273,6 +276,8 @@ pub(crate) fn secrets_of(bundle: &Bundle) -> Secrets {
         .map(|variable| variable.value.as_str())
         .chain(credentials.map(|(_, value)| value.as_str()))
         .chain(bundle.source.credential.iter().map(|credential| credential.password.as_str()))
+        .chain(bundle.secrets.iter().map(String::as_str))
+        .chain(cloud.secrets())
         .chain([bundle.token.as_str()]);
     Secrets::new(values)
 }

@@ -9,6 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::callback::{Callback, HeartbeatError, trade};
+use crate::credentials::Cloud;
 use crate::error::StepError;
 use crate::isolation::Isolation;
 use crate::session::{Layout, Session, Stop, StopSignal, secrets_of};
@@ -60,8 +61,10 @@ pub(crate) async fn run(settings: Settings) -> Outcome {
         }
         let layout = Layout::make(settings.work_dir.as_deref(), isolation)
             .map_err(StepError::machine("no working directory"))?;
+        let cloud = Cloud::prepare(&settings, &bundle).await?;
         let session = Session {
-            secrets: Arc::new(secrets_of(&bundle)),
+            secrets: Arc::new(secrets_of(&bundle, &cloud)),
+            cloud,
             callback: callback.clone(),
             layout,
             isolation,
