@@ -7,6 +7,7 @@ use crate::commands::api_keys::ApiKeyCommand;
 use crate::commands::approvals::{ApproveArgs, RejectArgs};
 use crate::commands::audit::AuditCommand;
 use crate::commands::business_units::BusinessUnitCommand;
+use crate::commands::cloud_accounts::{AccountCommand, ClusterCommand};
 use crate::commands::completions::CompletionsArgs;
 use crate::commands::runs::RunCommand;
 use crate::commands::sessions::LoginArgs;
@@ -94,6 +95,12 @@ pub enum Command {
     /// Business units: who owns what.
     #[command(subcommand, visible_alias = "bu")]
     BusinessUnit(BusinessUnitCommand),
+    /// Cloud accounts: where runs get their rights.
+    #[command(subcommand)]
+    Account(AccountCommand),
+    /// Kubernetes clusters.
+    #[command(subcommand)]
+    Cluster(ClusterCommand),
     /// Print a completion script for your shell.
     Completions(CompletionsArgs),
 }

@@ -4,6 +4,7 @@ pub mod api_keys;
 pub mod approvals;
 pub mod audit;
 pub mod business_units;
+pub mod cloud_accounts;
 pub mod completions;
 pub mod runs;
 pub mod sessions;
@@ -38,5 +39,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         Command::Tasks(command) => tasks::run(&app, command).await,
         Command::ApiKey(command) => api_keys::run(&app, command).await,
         Command::BusinessUnit(command) => business_units::run(&app, command).await,
+        Command::Account(command) => cloud_accounts::run(&app, command).await,
+        Command::Cluster(command) => cloud_accounts::run_cluster(&app, command).await,
     }
 }

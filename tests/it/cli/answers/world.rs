@@ -12,6 +12,7 @@ pub(super) const IDS: &[(char, &str)] = &[
     ('V', "0190f3c2-0000-7000-8000-0000000000e1"),
     ('Q', "0190f3c2-0000-7000-8000-0000000000f1"),
     ('T', "0190f3c2-0000-7000-8000-0000000000c1"),
+    ('A', "0190f3c2-0000-7000-8000-0000000000a2"),
     ('U', "0190f3c2-0000-7000-8000-000000000002"),
 ];
 
@@ -48,7 +49,8 @@ pub(super) fn replies(command: &str) -> Vec<(&'static str, u16, Value)> {
         "entries": [{ "path": "stacks/web", "name": "web", "environment": "prod", "region": "eu-west-1",
                       "aws_account_id": "global", "kind": "terraform" }],
         "created": [{ "id": id('W'), "path": "stacks/web", "name": "web" }], "skipped": [],
-        "branches": ["main", "feature/x"], "default_branch": "main" });
+        "branches": ["main", "feature/x"], "default_branch": "main",
+        "ok": true, "caller_arn": "arn:aws:iam::123456789012:user/plumbline", "assumed_arns": [] });
     let task = json!({ "id": id('T'), "kind": "run_plan", "subject_id": id('R'), "status": "done", "attempts": 1,
         "attempts_max": 3, "result": result });
     let entry = json!({ "sequence": 7, "action": "run.approve", "resource_type": "run", "resource_id": id('R'),
@@ -61,7 +63,7 @@ pub(super) fn replies(command: &str) -> Vec<(&'static str, u16, Value)> {
     let change = json!([{ "address": "terraform_data.web", "actions": ["create"] }]);
     let items = |item: &Value| json!({ "items": [item] });
     let started = json!({ "task_id": id('T') });
-    vec![
+    let mut all = vec![
         ("POST /auth/logout", 204, Value::Null),
         ("GET /workspaces", 200, items(&workspace)),
         ("POST /workspaces", 201, workspace.clone()),
@@ -143,7 +145,9 @@ pub(super) fn replies(command: &str) -> Vec<(&'static str, u16, Value)> {
         ("GET /business-units", 200, items(&unit)),
         ("POST /business-units", 201, unit.clone()),
         ("PUT /business-units/U", 200, unit),
-    ]
+    ];
+    all.extend(super::accounts::replies());
+    all
 }
 
 /// A server that answers all of it.
