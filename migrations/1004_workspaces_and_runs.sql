@@ -16,6 +16,11 @@ CREATE TABLE workspaces (
     -- Who may write this workspace's state.
     state_writes     text NOT NULL DEFAULT 'runs_only' CHECK (state_writes IN ('runs_only', 'runs_and_people')),
     webhook_enabled  boolean NOT NULL DEFAULT false,
+    -- Whose credentials runs get, beside or instead of those of aws_account_id. Foreign keys: 1011.
+    state_aws_account_id  text,
+    azure_subscription_id text,
+    gcp_project_id        text,
+    cluster_id            uuid,
     path_status      text NOT NULL DEFAULT 'unknown' CHECK (path_status IN ('ok', 'orphaned', 'unknown')),
     path_checked_at  timestamptz,
     drift_status     text NOT NULL DEFAULT 'unknown' CHECK (drift_status IN ('clean', 'drifted', 'unknown')),
@@ -34,6 +39,13 @@ CREATE TABLE workspaces (
         UNIQUE (business_unit_id, aws_account_id, region, environment, repo_url, tf_working_dir),
     CONSTRAINT workspaces_blocked CHECK ((blocked_at IS NULL) = (blocked_reason IS NULL))
 );
+-- Who uses a cloud account.
+CREATE INDEX workspaces_of_state_aws_account ON workspaces (business_unit_id, state_aws_account_id)
+    WHERE state_aws_account_id IS NOT NULL;
+CREATE INDEX workspaces_of_azure_subscription ON workspaces (business_unit_id, azure_subscription_id)
+    WHERE azure_subscription_id IS NOT NULL;
+CREATE INDEX workspaces_of_gcp_project ON workspaces (business_unit_id, gcp_project_id) WHERE gcp_project_id IS NOT NULL;
+CREATE INDEX workspaces_of_cluster ON workspaces (business_unit_id, cluster_id) WHERE cluster_id IS NOT NULL;
 
 -- Immutable objects in the object store. A row exists before its object does.
 CREATE TABLE blobs (
@@ -68,6 +80,8 @@ CREATE TABLE runs (
     message          text,
     -- Sealed JSON array of the run's own variables.
     variables_sealed text,
+    -- Which cloud credentials each phase got, and why not; never the credentials.
+    credentials      jsonb NOT NULL DEFAULT '[]',
     auto_approve_if_no_changes boolean NOT NULL DEFAULT false,
     auto_approve_skip_apply    boolean NOT NULL DEFAULT false,
     allow_destroy    boolean NOT NULL DEFAULT false,

@@ -8,11 +8,12 @@ use crate::commands::api_keys::ApiKeyCommand;
 use crate::commands::approvals::{ApproveArgs, RejectArgs};
 use crate::commands::audit::AuditCommand;
 use crate::commands::business_units::BusinessUnitCommand;
+use crate::commands::cloud_accounts::{AccountCommand, ClusterCommand};
 use crate::commands::completions::CompletionsArgs;
 use crate::commands::config::ConfigCommand;
+use crate::commands::git_credentials::GitCredentialCommand;
 use crate::commands::integrations::IntegrationCommand;
 use crate::commands::passwords::{AcceptInviteArgs, PasswordArgs};
-use crate::commands::git_credentials::GitCredentialCommand;
 use crate::commands::runs::RunCommand;
 use crate::commands::sessions::{LoginArgs, LogoutArgs, SessionCommand};
 use crate::commands::state_locks::LockCommand;
@@ -122,6 +123,12 @@ pub enum Command {
     /// What only superadmins do.
     #[command(subcommand)]
     Admin(AdminCommand),
+    /// Cloud accounts: where runs get their rights.
+    #[command(subcommand)]
+    Account(AccountCommand),
+    /// Kubernetes clusters.
+    #[command(subcommand)]
+    Cluster(ClusterCommand),
     /// Print a completion script for your shell.
     Completions(CompletionsArgs),
 }

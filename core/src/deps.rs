@@ -32,4 +32,6 @@ pub struct Deps {
     pub allow_private_addresses: bool,
     /// How executors that are not on this machine prove who they are. `None`: none of them gets a bundle.
     pub task_identity: Option<TaskIdentity>,
+    /// Where AWS's token service answers, instead of its public addresses.
+    pub sts_endpoint: Option<Arc<str>>,
 }

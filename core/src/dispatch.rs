@@ -39,7 +39,8 @@ pub async fn dead_lettered(
         TaskKind::RepositoryDiscover
         | TaskKind::WorkspaceBranches
         | TaskKind::WorkspaceImport
-        | TaskKind::GitCredentialTest => Ok(()),
+        | TaskKind::GitCredentialTest
+        | TaskKind::AwsAccountTest => Ok(()),
     }
 }
 
@@ -51,6 +52,7 @@ pub async fn lock_subject(tx: &Tx<'_>, kind: TaskKind, subject_id: uuid::Uuid) -
         TaskKind::RepositoryDiscover
         | TaskKind::WorkspaceBranches
         | TaskKind::WorkspaceImport
-        | TaskKind::GitCredentialTest => Ok(()),
+        | TaskKind::GitCredentialTest
+        | TaskKind::AwsAccountTest => Ok(()),
     }
 }

@@ -99,6 +99,14 @@ ids! {
     BlobId;
     /// One named output of a run.
     ArtifactId;
+    /// One registered AWS account; its number is another thing.
+    AwsAccountId;
+    /// One registered Azure subscription.
+    AzureSubscriptionId;
+    /// One registered GCP project.
+    GcpProjectId;
+    /// One registered Kubernetes cluster.
+    ClusterId;
     /// One sign-in and all refresh tokens that follow from it.
     SessionId;
     /// One way into the repositories of one host, of one tenant.

@@ -16,6 +16,7 @@ mod askpass;
 mod callback;
 mod child;
 mod configuration;
+mod credentials;
 mod error;
 mod files;
 mod git;

@@ -11,6 +11,7 @@ use tempfile::TempDir;
 use tokio::sync::watch;
 
 use crate::callback::Callback;
+use crate::credentials::Cloud;
 use crate::error::StepError;
 use crate::git_access::GitAccess;
 use crate::isolation::{Isolation, reachable_by_others};
@@ -162,6 +163,8 @@ pub(crate) struct Session {
     pub(crate) isolation: Isolation,
     /// What lets git in.
     pub(crate) git_access: GitAccess,
+    /// What plan and apply get into clouds with.
+    pub(crate) cloud: Cloud,
     /// What no log may show.
     pub(crate) secrets: Arc<Secrets>,
     /// Whether to stop.
@@ -265,8 +268,8 @@ pub(crate) fn passed_on() -> Vec<(OsString, OsString)> {
     NAMES.iter().filter_map(|name| Some((OsString::from(name), std::env::var_os(name)?))).collect()
 }
 
-/// Everything in a bundle, and what was opened from it, that no log may show.
-pub(crate) fn secrets_of(bundle: &Bundle, git_access: &GitAccess) -> Secrets {
+/// Everything in a bundle, and what was opened from it or got with it, that no log may show.
+pub(crate) fn secrets_of(bundle: &Bundle, git_access: &GitAccess, cloud: &Cloud) -> Secrets {
     let variables = bundle.variables.iter().filter(|variable| variable.is_secret);
     let environment: &BTreeMap<String, String> = &bundle.environment;
     let credentials = environment
@@ -277,6 +280,8 @@ pub(crate) fn secrets_of(bundle: &Bundle, git_access: &GitAccess) -> Secrets {
         .chain(credentials.map(|(_, value)| value.as_str()))
         .chain(bundle.source.credentials.iter().map(|credential| credential.secret.words()))
         .chain(git_access.secrets())
+        .chain(bundle.secrets.iter().map(String::as_str))
+        .chain(cloud.secrets())
         .chain([bundle.token.as_str()]);
     Secrets::new(values)
 }

@@ -18,6 +18,8 @@ pub(crate) struct Settings {
     pub(crate) ticket: String,
     /// On ECS: where the credentials are that prove who we are.
     pub(crate) task_role: Option<TaskRole>,
+    /// Where STS answers, instead of its public addresses.
+    pub(crate) sts_endpoint: Option<String>,
     /// The queue row.
     pub(crate) task_id: TaskId,
     /// Local repositories may be cloned from below here; `None` refuses all.
@@ -66,6 +68,7 @@ impl Settings {
             callback_url: need("PLUMBLINE_CALLBACK_URL")?.trim_end_matches('/').to_owned(),
             ticket: need("PLUMBLINE_TICKET")?,
             task_role: TaskRole::from_environment(find).map_err(|VariableError(name)| SettingsError(name))?,
+            sts_endpoint: find("PLUMBLINE_STS_ENDPOINT"),
             task_id: need("PLUMBLINE_TASK_ID")?.parse().map_err(|_| SettingsError("PLUMBLINE_TASK_ID"))?,
             local_repos_root: find("PLUMBLINE_LOCAL_REPOS_ROOT").map(PathBuf::from),
             tool_dirs: find("PLUMBLINE_TOOL_DIRS")

@@ -9,6 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::callback::{Callback, HeartbeatError, trade};
+use crate::credentials::Cloud;
 use crate::error::StepError;
 use crate::git_access::GitAccess;
 use crate::isolation::Isolation;
@@ -62,9 +63,11 @@ pub(crate) async fn run(settings: Settings) -> Outcome {
         let layout = Layout::make(settings.work_dir.as_deref(), isolation)
             .map_err(StepError::machine("no working directory"))?;
         let git_access = GitAccess::open(&bundle.source).await;
+        let cloud = Cloud::prepare(&settings, &bundle).await?;
         let session = Session {
-            secrets: Arc::new(secrets_of(&bundle, &git_access)),
+            secrets: Arc::new(secrets_of(&bundle, &git_access, &cloud)),
             git_access,
+            cloud,
             callback: callback.clone(),
             layout,
             isolation,

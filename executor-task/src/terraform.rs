@@ -152,7 +152,9 @@ impl<'a> Terraform<'a> {
         args: &[&str],
         proxy: &StateProxy,
     ) -> Result<Ended, StepError> {
+        let cloud = self.session.cloud.open(&self.session.layout, self.session.isolation)?;
         let mut environment = self.session.run_environment();
+        environment.extend(cloud.environment());
         environment.extend(proxy.environment());
         self.run(log, output, args, environment, true).await
     }

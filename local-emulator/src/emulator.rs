@@ -206,6 +206,7 @@ async fn assemble(
         // Here loopback is where everything lives.
         allow_private_addresses: true,
         task_identity: None,
+        sts_endpoint: None,
     };
     let new_password = ensure_admin(&deps, &secrets.admin_password).await?;
     let launcher = functions::launcher(options, &home.private_directory("executors")?)?;

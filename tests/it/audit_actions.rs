@@ -15,6 +15,7 @@ use plumbline_core::tasks::{self, FailedAttempt, TaskClass};
 use plumbline_runtime::Function;
 use serde_json::{Value, json};
 
+use crate::api::cloud_accounts::{self, KINDS};
 use crate::executors::{ADDS_ONE, FakeExecutor, NO_CHANGES, nonce, prepare_on, record, trade};
 use crate::plane::{ADMIN_EMAIL, PASSWORD, TestPlane};
 use crate::store::state_client::{Backend, state};
@@ -30,6 +31,7 @@ enum Story {
     Passwords,
     Settings,
     Workspaces,
+    Accounts,
     Repositories,
     Applied,
     Decided,
@@ -83,6 +85,17 @@ fn row(action: Action) -> (Story, &'static str, By) {
             (Story::GitCredentials, "git_credential", Person)
         }
         A::GitCredentialUse => (Story::GitCredentials, "git_credential", System),
+        A::AwsAccountCreate | A::AwsAccountUpdate | A::AwsAccountDelete | A::AwsAccountTest => {
+            (Story::Accounts, "aws_account", Person)
+        }
+        A::AzureSubscriptionCreate | A::AzureSubscriptionUpdate | A::AzureSubscriptionDelete => {
+            (Story::Accounts, "azure_subscription", Person)
+        }
+        A::GcpProjectCreate | A::GcpProjectUpdate | A::GcpProjectDelete => {
+            (Story::Accounts, "gcp_project", Person)
+        }
+        A::ClusterCreate | A::ClusterUpdate | A::ClusterDelete => (Story::Accounts, "cluster", Person),
+        A::CredentialsUse => (Story::Accounts, "aws_account", System),
         A::RunTrigger | A::RunApprove | A::RunRead => (Story::Applied, "run", Person),
         A::RunPlanned | A::RunApplyBegin | A::RunEnd => (Story::Applied, "run", System),
         A::RunCancel | A::RunReject => (Story::Decided, "run", Person),
@@ -159,7 +172,10 @@ async fn keys() -> TestPlane {
 
 /// Actions on something else than a run that still belong to one.
 fn of_a_run(action: Action) -> bool {
-    matches!(action, Action::WorkspaceBlock | Action::WorkspaceUnblock | Action::GitCredentialUse)
+    matches!(
+        action,
+        Action::WorkspaceBlock | Action::WorkspaceUnblock | Action::GitCredentialUse | Action::CredentialsUse
+    )
 }
 
 async fn tell(story: Story) -> TestPlane {
@@ -171,6 +187,7 @@ async fn tell(story: Story) -> TestPlane {
         Story::Passwords => stories::passwords().await,
         Story::Settings => settings().await,
         Story::Workspaces => workspaces().await,
+        Story::Accounts => accounts().await,
         Story::Repositories => repositories().await,
         Story::Applied => applied().await,
         Story::Decided => decided().await,
@@ -240,6 +257,25 @@ async fn workspaces() -> TestPlane {
     let path = format!("workspaces/{}", world.workspace);
     ok(&world.plane, &world.token, "PUT", &path, json!({ "environment": "prod" })).await;
     ok(&world.plane, &world.token, "DELETE", &path, None).await;
+    world.plane
+}
+
+async fn accounts() -> TestPlane {
+    let world = World::new().await;
+    for kind in &KINDS {
+        let made = ok(&world.plane, &world.token, "POST", kind.path, (kind.new)()).await;
+        let path = format!("{}/{}", kind.path, made["id"].as_str().unwrap());
+        ok(&world.plane, &world.token, "PUT", &path, (kind.replacement)()).await;
+        if kind.path == "aws-accounts" {
+            ok(&world.plane, &world.token, "POST", &format!("{path}/test"), None).await;
+        }
+        ok(&world.plane, &world.token, "DELETE", &path, None).await;
+    }
+    ok(&world.plane, &world.token, "POST", "aws-accounts", cloud_accounts::aws()).await;
+    let workspace = format!("workspaces/{}", world.workspace);
+    let link = json!({ "state_aws_account_id": cloud_accounts::ACCOUNT });
+    ok(&world.plane, &world.token, "PUT", &workspace, link).await;
+    world.planned().await;
     world.plane
 }
 

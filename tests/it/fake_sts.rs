@@ -1,5 +1,7 @@
-//! AWS as far as a task's identity goes, on loopback: the agent that gives a task its credentials, and an STS that checks
+//! AWS as far as identities and roles go, on loopback: the agent that gives a task its credentials, and an STS that checks
 //! signatures, which no emulator does. It makes every signature again with AWS's own signer and compares.
+
+mod roles;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -17,6 +19,9 @@ use chrono::NaiveDateTime;
 use plumbline_sts::{Credentials, StsCallers, TaskRole};
 use serde_json::json;
 use tokio::sync::Semaphore;
+
+pub use roles::GivenSession;
+use roles::Role;
 
 pub const REGION: &str = "eu-central-1";
 pub const HOST: &str = "sts.eu-central-1.amazonaws.com";
@@ -44,6 +49,8 @@ pub struct Canned {
 #[derive(Default)]
 struct Service {
     principals: BTreeMap<String, Principal>,
+    roles: BTreeMap<String, Role>,
+    sessions: Vec<GivenSession>,
     canned: Option<Canned>,
     requests: usize,
     /// So often the agent still fails.
@@ -207,21 +214,28 @@ async fn identify(
 ) -> Response {
     fake.service().requests += 1;
     let _open = fake.gate.acquire().await.unwrap();
-    let service = fake.service();
+    let mut service = fake.service();
     if let Some(Canned { status, location, body }) = service.canned.clone() {
         let location = location.map(|location| [("location", location)]);
         return (status, location, body).into_response();
     }
-    match judge(&service, &method, &uri, &headers, &body) {
-        Ok(arn) => format!(
+    let form: BTreeMap<String, String> = url::form_urlencoded::parse(body.as_bytes()).into_owned().collect();
+    let answer = match judge(&service, &method, &uri, &headers, &body) {
+        Err(code) => Err((code, String::new())),
+        Ok(arn) if form["Action"] == "AssumeRole" => roles::assume(&mut service, &fake.url, &arn, &form),
+        Ok(arn) => Ok(format!(
             "<GetCallerIdentityResponse xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\">
-               <GetCallerIdentityResult><Arn>{arn}</Arn><UserId>AROA:x</UserId><Account>1</Account>
+               <GetCallerIdentityResult><Arn>{arn}</Arn><UserId>AROA:x</UserId><Account>{}</Account>
                </GetCallerIdentityResult>
-             </GetCallerIdentityResponse>"
-        )
-        .into_response(),
-        Err(code) => {
-            let error = format!("<Error><Type>Sender</Type><Code>{code}</Code></Error>");
+             </GetCallerIdentityResponse>",
+            arn.split(':').nth(4).unwrap_or_default()
+        )),
+    };
+    match answer {
+        Ok(answer) => answer.into_response(),
+        Err((code, message)) => {
+            let error =
+                format!("<Error><Type>Sender</Type><Code>{code}</Code><Message>{message}</Message></Error>");
             (StatusCode::FORBIDDEN, format!("<ErrorResponse>{error}</ErrorResponse>")).into_response()
         }
     }
@@ -235,7 +249,9 @@ fn judge(
     headers: &HeaderMap,
     body: &str,
 ) -> Result<String, &'static str> {
-    if method != Method::POST || uri != "/" || body != "Action=GetCallerIdentity&Version=2011-06-15" {
+    let is_known = body == "Action=GetCallerIdentity&Version=2011-06-15"
+        || body.starts_with("Action=AssumeRole&Version=2011-06-15&");
+    if method != Method::POST || uri != "/" || !is_known {
         return Err("InvalidAction");
     }
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -250,7 +266,7 @@ fn judge(
         return Err("IncompleteSignature");
     };
     let principal = service.principals.get(key_id).ok_or("InvalidClientTokenId")?;
-    if Some(header("x-amz-security-token")) != principal.keys.session_token() {
+    if header("x-amz-security-token") != principal.keys.session_token().unwrap_or_default() {
         return Err("InvalidClientTokenId");
     }
     let date = header("x-amz-date");

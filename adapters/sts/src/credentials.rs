@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use plumbline_core::digest::Sha256Digest;
-use plumbline_core::protocol::IdentityProof;
+use plumbline_core::protocol::{AwsKeys, IdentityProof};
 use reqwest::Url;
 use serde::Deserialize;
 
-use crate::signature::Signer;
+use crate::endpoint;
+use crate::request::{BODY, CONTENT_TYPE, TICKET};
+use crate::signature::{Signed, Signer};
 
 /// Variables that lead to credentials: who can read them can be the task.
 pub const SECRET_VARIABLES: [&CStr; 3] = [RELATIVE_URI, FULL_URI, AUTHORIZATION];
@@ -79,7 +81,12 @@ impl TaskRole {
             return Err(CredentialsError(format!("the answer was {}", answer.status())));
         }
         let answer: Answer = answer.json().await.map_err(failed)?;
-        Ok(Credentials { answer, region: self.region.clone() })
+        let keys = AwsKeys {
+            access_key_id: answer.access_key_id,
+            secret_access_key: answer.secret_access_key,
+            session_token: Some(answer.token),
+        };
+        Ok(Credentials { keys, region: self.region.clone() })
     }
 }
 
@@ -108,24 +115,33 @@ struct Answer {
     token: String,
 }
 
-/// The credentials of this task's role. They go nowhere but into a signature.
+/// The credentials of this task's role. They go nowhere but into signatures.
 pub struct Credentials {
-    answer: Answer,
+    keys: AwsKeys,
     region: String,
 }
 
 impl Credentials {
+    /// What signs, for whoever may ask STS for more.
+    pub fn keys(&self) -> &AwsKeys {
+        &self.keys
+    }
+
     /// Proves for one ticket who we are. AWS takes it for a few minutes around `at`.
     pub fn prove(&self, ticket: &str, at: DateTime<Utc>) -> IdentityProof {
         let date = at.format("%Y%m%dT%H%M%SZ").to_string();
-        let signer = Signer {
-            access_key_id: &self.answer.access_key_id,
-            secret_access_key: &self.answer.secret_access_key,
-            security_token: &self.answer.token,
-            region: &self.region,
-        };
-        let authorization = signer.authorization(&date, Sha256Digest::of(ticket.as_bytes()));
-        IdentityProof { authorization, date, security_token: self.answer.token.clone() }
+        let token = self.keys.session_token.clone().unwrap_or_default();
+        let (host, ticket) = (endpoint::host(&self.region), Sha256Digest::of(ticket.as_bytes()).to_string());
+        let headers = [
+            ("content-type", CONTENT_TYPE),
+            ("host", host.as_str()),
+            ("x-amz-date", date.as_str()),
+            ("x-amz-security-token", token.as_str()),
+            (TICKET, ticket.as_str()),
+        ];
+        let signed = Signed { method: "POST", query: "", headers: &headers, body: BODY };
+        let authorization = Signer { keys: &self.keys, region: &self.region }.authorization(&date, &signed);
+        IdentityProof { authorization, date, security_token: token }
     }
 }
 

@@ -159,6 +159,28 @@ routes! {
     LIST_BRANCHES: 1 = Post "/api/v1/workspaces/{id}/branches";
     UNBLOCK_WORKSPACE: 1 = Post "/api/v1/workspaces/{id}/unblock";
 
+    LIST_AWS_ACCOUNTS: 0 = Get "/api/v1/aws-accounts";
+    CREATE_AWS_ACCOUNT: 0 = Post "/api/v1/aws-accounts";
+    GET_AWS_ACCOUNT: 1 = Get "/api/v1/aws-accounts/{id}";
+    UPDATE_AWS_ACCOUNT: 1 = Put "/api/v1/aws-accounts/{id}";
+    DELETE_AWS_ACCOUNT: 1 = Delete "/api/v1/aws-accounts/{id}";
+    LIST_AZURE_SUBSCRIPTIONS: 0 = Get "/api/v1/azure-subscriptions";
+    CREATE_AZURE_SUBSCRIPTION: 0 = Post "/api/v1/azure-subscriptions";
+    GET_AZURE_SUBSCRIPTION: 1 = Get "/api/v1/azure-subscriptions/{id}";
+    UPDATE_AZURE_SUBSCRIPTION: 1 = Put "/api/v1/azure-subscriptions/{id}";
+    DELETE_AZURE_SUBSCRIPTION: 1 = Delete "/api/v1/azure-subscriptions/{id}";
+    LIST_GCP_PROJECTS: 0 = Get "/api/v1/gcp-projects";
+    CREATE_GCP_PROJECT: 0 = Post "/api/v1/gcp-projects";
+    GET_GCP_PROJECT: 1 = Get "/api/v1/gcp-projects/{id}";
+    UPDATE_GCP_PROJECT: 1 = Put "/api/v1/gcp-projects/{id}";
+    DELETE_GCP_PROJECT: 1 = Delete "/api/v1/gcp-projects/{id}";
+    LIST_CLUSTERS: 0 = Get "/api/v1/clusters";
+    CREATE_CLUSTER: 0 = Post "/api/v1/clusters";
+    GET_CLUSTER: 1 = Get "/api/v1/clusters/{id}";
+    UPDATE_CLUSTER: 1 = Put "/api/v1/clusters/{id}";
+    DELETE_CLUSTER: 1 = Delete "/api/v1/clusters/{id}";
+    TEST_AWS_ACCOUNT: 1 = Post "/api/v1/aws-accounts/{id}/test";
+
     LIST_RUNS: 0 = Get "/api/v1/runs";
     TRIGGER_RUN: 0 = Post "/api/v1/runs";
     GET_RUN: 1 = Get "/api/v1/runs/{id}";

@@ -209,6 +209,8 @@ pub struct Run {
     pub commit_sha: Option<String>,
     pub tool: Option<String>,
     pub tool_version: Option<String>,
+    #[serde(default)]
+    pub credentials: Vec<RunCredential>,
     pub waiting: Option<Waiting>,
     pub plan_summary: Option<PlanSummary>,
     pub has_changes: Option<bool>,
@@ -231,6 +233,19 @@ impl Run {
             _ => false,
         }
     }
+}
+
+/// Which cloud credentials a phase of a run got, or why not.
+#[derive(Clone, Debug, Deserialize)]
+pub struct RunCredential {
+    #[serde(default)]
+    pub phase: String,
+    #[serde(default)]
+    pub cloud: String,
+    #[serde(default)]
+    pub account: String,
+    pub role_arn: Option<String>,
+    pub missing: Option<String>,
 }
 
 /// What a run waits for.

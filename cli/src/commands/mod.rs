@@ -5,11 +5,12 @@ pub mod api_keys;
 pub mod approvals;
 pub mod audit;
 pub mod business_units;
+pub mod cloud_accounts;
 pub mod completions;
 pub mod config;
+pub mod git_credentials;
 pub mod integrations;
 pub mod passwords;
-pub mod git_credentials;
 pub mod runs;
 pub mod sessions;
 pub mod state_locks;
@@ -52,5 +53,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         Command::Config(command) => config::run(&app, command).await,
         Command::Integration(command) => integrations::run(&app, command).await,
         Command::Admin(command) => admin::run(&app, command).await,
+        Command::Account(command) => cloud_accounts::run(&app, command).await,
+        Command::Cluster(command) => cloud_accounts::run_cluster(&app, command).await,
     }
 }

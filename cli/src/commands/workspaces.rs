@@ -132,6 +132,18 @@ pub struct Fields {
     /// Who may write its state: `runs_only` or `runs_and_people`.
     #[arg(long, value_name = "WHO")]
     state_writes: Option<String>,
+    /// A registered AWS account whose credentials runs get instead of the account's own; `none` clears it.
+    #[arg(long, value_name = "NUMBER")]
+    state_aws_account_id: Option<String>,
+    /// A registered Azure subscription whose credentials runs get; `none` clears it.
+    #[arg(long, value_name = "ID")]
+    azure_subscription_id: Option<String>,
+    /// A registered GCP project whose credentials runs get; `none` clears it.
+    #[arg(long, value_name = "ID")]
+    gcp_project_id: Option<String>,
+    /// The id of a registered cluster that runs get into; `none` clears it.
+    #[arg(long, value_name = "ID")]
+    cluster_id: Option<String>,
     /// A tag; repeat for more. With `update`, all tags are replaced.
     #[arg(long = "tag", value_name = "KEY=VALUE", value_parser = pair)]
     tags: Vec<(String, String)>,
@@ -155,6 +167,17 @@ impl Fields {
             .into_iter()
             .filter_map(|(name, value)| Some((name.to_owned(), value.clone()?.into())))
             .collect();
+        let links = [
+            ("state_aws_account_id", &self.state_aws_account_id),
+            ("azure_subscription_id", &self.azure_subscription_id),
+            ("gcp_project_id", &self.gcp_project_id),
+            ("cluster_id", &self.cluster_id),
+        ];
+        for (name, value) in links {
+            let value =
+                value.as_deref().map(|value| if value == "none" { Value::Null } else { value.into() });
+            named.extend(value.map(|value| (name.to_owned(), value)));
+        }
         if self.tool_version.as_deref() == Some("newest") {
             named.insert("tool_version".into(), Value::Null);
         }

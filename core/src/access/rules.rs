@@ -31,6 +31,8 @@ pub enum Permission {
     ReadGitCredentials,
     /// Store, edit, delete and test the unit's Git credentials.
     AdministerGitCredentials,
+    /// Register, change and remove cloud accounts and clusters, and try their credentials.
+    AdministerCloudAccounts,
     /// Read the audit log of the unit.
     ReadAudit,
     /// Make, rotate and revoke API keys of the unit.
@@ -65,6 +67,7 @@ impl Permission {
             Self::AdministerState
             | Self::AdministerWorkspaces
             | Self::AdministerGitCredentials
+            | Self::AdministerCloudAccounts
             | Self::AdministerKeys
             | Self::AdministerUsers
             | Self::AdministerIntegrations
@@ -92,6 +95,7 @@ impl Permission {
             | Self::AdministerIntegrations
             | Self::ReadGitCredentials
             | Self::AdministerGitCredentials
+            | Self::AdministerCloudAccounts
             | Self::ReadRuntimeConfig
             | Self::ReadAudit => Some(Capability::Admin),
             Self::AdministerKeys | Self::AdministerUsers | Self::AdministerPlatform => None,
@@ -110,6 +114,7 @@ impl Permission {
             | Self::AdministerWorkspaces
             | Self::AdministerIntegrations
             | Self::AdministerGitCredentials
+            | Self::AdministerCloudAccounts
             | Self::AdministerKeys => true,
             Self::Read
             | Self::ReadIntegrations

@@ -28,7 +28,7 @@ const STOP_GRACE: Duration = Duration::from_secs(90);
 const BIRTH_PATIENCE: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(20);
 /// What executors get of our own environment. Never the rest: it may hold the root key and the database's address.
-const PASSED_ON: [&str; 19] = [
+const PASSED_ON: [&str; 20] = [
     "PATH",
     "HOME",
     "LANG",
@@ -48,6 +48,7 @@ const PASSED_ON: [&str; 19] = [
     "PLUMBLINE_ISOLATION",
     "PLUMBLINE_CLI_CONFIG",
     "PLUMBLINE_PROVIDER_MIRROR",
+    "PLUMBLINE_STS_ENDPOINT",
 ];
 /// The file with the process's identity: `/proc/self/stat`, as it read it itself.
 const BIRTH: &str = "birth";

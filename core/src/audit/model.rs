@@ -98,6 +98,20 @@ actions! {
     TaskReplay => "task.replay",
     ConfigWrite => "config.write",
     ConfigDelete => "config.delete",
+    AwsAccountCreate => "aws_account.create",
+    AwsAccountUpdate => "aws_account.update",
+    AwsAccountDelete => "aws_account.delete",
+    AwsAccountTest => "aws_account.test",
+    AzureSubscriptionCreate => "azure_subscription.create",
+    AzureSubscriptionUpdate => "azure_subscription.update",
+    AzureSubscriptionDelete => "azure_subscription.delete",
+    GcpProjectCreate => "gcp_project.create",
+    GcpProjectUpdate => "gcp_project.update",
+    GcpProjectDelete => "gcp_project.delete",
+    ClusterCreate => "cluster.create",
+    ClusterUpdate => "cluster.update",
+    ClusterDelete => "cluster.delete",
+    CredentialsUse => "credentials.use",
 }
 
 /// One thing to record.

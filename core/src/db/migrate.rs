@@ -34,6 +34,7 @@ migrations! {
     1007 "audit";
     1008 "config";
     1010 "identity";
+    1011 "cloud_accounts";
     1012 "git_credentials";
     1013 "api_keys";
 }

@@ -39,6 +39,17 @@ pub struct Found {
     pub oddities: Vec<Oddity>,
 }
 
+/// The Azure subscription and the GCP project that a directory is for, by its path: `azure/subscription-<id>/…` and
+/// `gcp/project-<id>/…`.
+pub(super) fn clouds_of(path: &str) -> (Option<String>, Option<String>) {
+    let parts: Vec<&str> = path.split('/').collect();
+    let named = |cloud: &str, prefix: &str| {
+        let mut pairs = parts.windows(2).filter(|pair| pair[0] == cloud);
+        pairs.find_map(|pair| pair[1].strip_prefix(prefix)).filter(|id| !id.is_empty()).map(str::to_owned)
+    };
+    (named("azure", "subscription-"), named("gcp", "project-"))
+}
+
 /// Finds every directory with Terraform code or a Helm chart. `repository` names a stack in the root.
 pub fn discover<'p>(files: impl IntoIterator<Item = &'p str>, repository: &str) -> Found {
     let directories = directories(files);

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
+use super::rules::clouds_of;
 use super::{DiscoverRequest, ImportEntry, ImportRequest, SecretText};
 use crate::Deps;
 use crate::access::{Actor, Ctx, Permission};
@@ -80,6 +81,8 @@ pub async fn request_import(
 /// The settings that an entry or a candidate asks for, before they are checked.
 pub(super) fn settings_for(entry: ImportEntry, repo_url: &str, repo_ref: &str) -> NewWorkspace {
     let global = || "global".to_owned();
+    // Taken only if they are registered, when the workspace is stored.
+    let (azure_subscription_id, gcp_project_id) = clouds_of(&entry.path);
     NewWorkspace {
         name: entry.name.unwrap_or_else(|| "workspace".into()),
         environment: entry.environment.unwrap_or_else(|| "dev".into()),
@@ -94,6 +97,10 @@ pub(super) fn settings_for(entry: ImportEntry, repo_url: &str, repo_ref: &str) -
         tags: std::collections::BTreeMap::new(),
         state_writes: StateWrites::RunsOnly,
         webhook_enabled: false,
+        state_aws_account_id: None,
+        azure_subscription_id,
+        gcp_project_id,
+        cluster_id: None,
     }
 }
 

@@ -1,6 +1,5 @@
 //! The trade: a one-time ticket for the bundle.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::json;
@@ -12,6 +11,8 @@ use super::{ExecutorError, identity};
 use crate::Deps;
 use crate::access::Actor;
 use crate::audit::{self, Action, Entry};
+use crate::cloud_accounts::CredentialsError;
+use crate::cloud_accounts::credentials::{self, Asked};
 use crate::db::Tx;
 use crate::dispatch;
 use crate::git_credentials::{self, uses::UsedBy};
@@ -85,6 +86,11 @@ async fn issue(
     let used_by = UsedBy::Run { workspace_id: attempt.workspace.id, run_id, phase };
     let handed_out = &attempt.git_credentials;
     git_credentials::uses::record(tx, handed_out, used_by, &attempt.workspace.repo_url).await?;
+    // A repeated trade hands out what was handed out already.
+    if !ticket.traded {
+        let asked = Asked { workspace: &attempt.workspace, run_id, phase };
+        credentials::record_use(tx, asked, ticket.executor_id, &attempt.granted.used).await?;
+    }
     Ok(Bundle {
         protocol: VERSION,
         token,
@@ -103,7 +109,10 @@ async fn issue(
         source: attempt.source,
         tool: attempt.tool,
         variables: attempt.variables,
-        environment: BTreeMap::new(),
+        environment: attempt.granted.environment,
+        aws: attempt.granted.aws,
+        cluster: attempt.granted.cluster,
+        secrets: attempt.granted.secrets,
         steps: attempt.steps,
         state: attempt.state,
         plan: attempt.plan,
@@ -152,7 +161,12 @@ async fn refuse_reuse(tx: &Tx<'_>, deps: &Deps, ticket: &Ticket) -> Result<(), E
 
 /// Whether no later attempt could get a bundle either.
 fn is_permanent(error: &RunError) -> bool {
-    matches!(error, RunError::NotFound(_) | RunError::Seal(SealError::Unreadable(_)))
+    matches!(
+        error,
+        RunError::NotFound(_)
+            | RunError::Seal(SealError::Unreadable(_))
+            | RunError::Credentials(CredentialsError::Unusable { .. })
+    )
 }
 
 /// The run cannot be handed out, now or later: its task is a dead letter at once.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::IdentityProof;
+use super::{AwsCredentials, ClusterAccess, IdentityProof};
 use crate::digest::Sha256Digest;
 use crate::git_credentials::GitSecret;
 use crate::ids::{ExecutorId, RunId, StateVersionId, TaskId, WorkspaceId};
@@ -55,6 +55,15 @@ pub struct Bundle {
     pub variables: Vec<Variable>,
     /// More environment for the child in plan and apply: cloud credentials.
     pub environment: BTreeMap<String, String>,
+    /// How plan and apply get into AWS.
+    #[serde(default)]
+    pub aws: Option<AwsCredentials>,
+    /// How they get into a cluster.
+    #[serde(default)]
+    pub cluster: Option<ClusterAccess>,
+    /// What no log may show, beside secret variables and what the credentials hold by their names.
+    #[serde(default)]
+    pub secrets: Vec<String>,
     /// The steps of this phase, in order.
     pub steps: Vec<StepSpec>,
     /// The state that a plan reads; `None` before the first apply.

@@ -5,6 +5,7 @@
 //! `callback` accepts [`VERSION`] and the one before it.
 
 mod bundle;
+mod credentials;
 mod identity;
 mod presigned;
 mod reports;
@@ -13,6 +14,7 @@ pub use bundle::{
     Bundle, GitCredential, LeaseTerms, PinnedState, PlanReference, RunCommand, RunPhase, Source, StepSpec,
     Tool, TradeRequest, Variable,
 };
+pub use credentials::{AwsCredentials, AwsKeys, AwsRole, ClusterAccess, EksAccess};
 pub use identity::IdentityProof;
 pub use presigned::Presigned;
 pub use reports::{

@@ -2,6 +2,7 @@
 
 use super::RunStatus;
 use crate::access::AccessError;
+use crate::cloud_accounts::CredentialsError;
 use crate::db::DbError;
 use crate::digest::Sha256Digest;
 use crate::ports::BlobError;
@@ -102,6 +103,9 @@ pub enum RunError {
     /// The workspace's state.
     #[error(transparent)]
     State(#[from] StateError),
+    /// Its cloud credentials cannot be used.
+    #[error(transparent)]
+    Credentials(#[from] CredentialsError),
     /// A sealed value.
     #[error(transparent)]
     Seal(#[from] SealError),

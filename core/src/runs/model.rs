@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{PlanSummary, RunStatus};
+use crate::cloud_accounts::UsedCredential;
 use crate::digest::Sha256Digest;
 use crate::ids::{BusinessUnitId, RunId, StateVersionId, UserId, WorkspaceId};
 use crate::protocol::{ArtifactKind, RunCommand, StepStatus};
@@ -140,6 +141,8 @@ pub struct Run {
     pub tool: Option<String>,
     /// The exact version; known after the plan's set-up.
     pub tool_version: Option<String>,
+    /// Which cloud credentials its phases got, and which not and why.
+    pub credentials: Vec<UsedCredential>,
     /// Who asked; `None` is Plumbline itself.
     pub triggered_by: Option<UserId>,
     /// `user`, `promotion`, …

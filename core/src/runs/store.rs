@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::rules::{self, ApprovalFacts};
 use super::{EndReason, PlanSummary, Run, RunFilter, RunStatus, Step, StepPhase, Waiting};
 use crate::access::TraceParent;
+use crate::cloud_accounts::UsedCredential;
 use crate::db::{DbError, Query, Row};
 use crate::digest::Sha256Digest;
 use crate::ids::{BusinessUnitId, RunId, StateVersionId, UserId, WorkspaceId};
@@ -34,7 +35,7 @@ macro_rules! run_columns {
          r.commit_sha, r.tool, r.tool_version, r.triggered_by, r.trigger_source, r.waiting, r.plan_summary,
          r.has_changes, r.approved_by, r.approved_at, r.approval_comment, r.plan_expires_at, r.base_state_version_id,
          r.base_serial, r.base_lineage, r.cancel_requested_at, r.auto_approve_if_no_changes,
-         r.auto_approve_skip_apply, r.created_at, r.started_at, r.planned_at, r.completed_at, r.plan_sha256,
+         r.auto_approve_skip_apply, r.credentials, r.created_at, r.started_at, r.planned_at, r.completed_at, r.plan_sha256,
          r.plan_json_sha256, r.gates_sha256, r.lock_file_sha256, r.approved_digest, r.apply_begun_at,
          r.variables_sealed, r.traceparent, coalesce(r.plan_expires_at <= plumbline_now(), false) AS plan_expired,
          CASE WHEN r.waiting THEN 1 + (SELECT count(*) FROM runs w WHERE w.workspace_id = r.workspace_id
@@ -42,6 +43,18 @@ macro_rules! run_columns {
          CASE WHEN r.waiting THEN (SELECT w.blocked_reason FROM workspaces w WHERE w.id = r.workspace_id)
              END AS waiting_for_unblock"
     };
+}
+
+const SET_CREDENTIALS: &str = "UPDATE runs SET credentials = $2 WHERE id = $1";
+
+pub(super) async fn set_credentials(
+    query: &impl Query,
+    id: RunId,
+    used: impl Iterator<Item = &UsedCredential>,
+) -> Result<(), DbError> {
+    let used = serde_json::json!(used.collect::<Vec<_>>());
+    query.execute(SET_CREDENTIALS, &[&id, &used]).await?;
+    Ok(())
 }
 
 const FIND: &str = concat!(
@@ -93,6 +106,7 @@ fn stored_run(row: &Row) -> Result<StoredRun, DbError> {
         commit_sha: row.get("commit_sha"),
         tool: row.get("tool"),
         tool_version: row.get("tool_version"),
+        credentials: serde_json::from_value(row.get("credentials")).unwrap_or_default(),
         triggered_by: row.get("triggered_by"),
         trigger_source: row.get("trigger_source"),
         waiting: waiting_position.map(|position| Waiting {

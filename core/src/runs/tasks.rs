@@ -9,6 +9,7 @@ use super::{RunError, RunStatus, StepPhase, rules};
 use crate::Deps;
 use crate::access::{Actor, Scope};
 use crate::audit::{self, Action, Entry};
+use crate::cloud_accounts::credentials::{self, Asked, Granted};
 use crate::db::{DbError, Query, Tx};
 use crate::git_credentials::uses::Opened;
 use crate::git_credentials::{self, GitCredentialError};
@@ -38,6 +39,8 @@ pub struct Attempt {
     pub state: Option<PinnedState>,
     /// What an apply applies.
     pub plan: Option<PlanReference>,
+    /// Cloud credentials of the phase.
+    pub granted: Granted,
 }
 
 /// The phase that a kind of task does.
@@ -48,7 +51,8 @@ pub fn phase_of(kind: TaskKind) -> Option<RunPhase> {
         TaskKind::RepositoryDiscover
         | TaskKind::WorkspaceBranches
         | TaskKind::WorkspaceImport
-        | TaskKind::GitCredentialTest => None,
+        | TaskKind::GitCredentialTest
+        | TaskKind::AwsAccountTest => None,
     }
 }
 
@@ -85,7 +89,12 @@ pub async fn begin_attempt(
     let (unit, repo_url) = (run.run.business_unit_id, &workspace.repo_url);
     let git_credentials =
         git_credentials::uses::find_for_run(tx, deps, unit, repo_url).await.map_err(unopened)?;
+    let asked = Asked { workspace: &workspace, run_id: id, phase };
+    let granted = credentials::for_attempt(tx, deps, asked).await?;
+    let earlier = run.run.credentials.iter().filter(|one| one.phase != phase);
+    store::set_credentials(tx, id, earlier.chain(&granted.used)).await?;
     Ok(Attempt {
+        granted,
         command: run.run.command,
         source: source(deps, &workspace, &run, &git_credentials),
         git_credentials,

@@ -56,6 +56,8 @@ kinds! {
     WorkspaceImport => "workspace_import", Short;
     /// Look at a repository with one Git credential.
     GitCredentialTest => "git_credential_test", Short;
+    /// Ask AWS who the credentials of a registered account are.
+    AwsAccountTest => "aws_account_test", Short;
 }
 
 /// Who runs a task.

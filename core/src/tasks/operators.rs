@@ -54,6 +54,9 @@ pub async fn replay(tx: &Tx<'_>, deps: &Deps, ctx: &Ctx, id: TaskId) -> Result<T
         ctx.require(Permission::AdministerWorkspaces)?;
     }
     business_units::service::require_in_use::<TaskError>(tx, ctx, old.business_unit_id).await?;
+    if old.kind == TaskKind::AwsAccountTest {
+        ctx.require(Permission::AdministerCloudAccounts)?;
+    }
     let mut again = store::find_dead(tx, unit, id).await?.ok_or(TaskError::NotFound)?;
     again.requested_by = ctx.actor.user_id();
     let new = store::insert(tx, deps.ids.mint(), &again, attempts_max(again.kind), Some(id)).await?;

@@ -13,7 +13,8 @@ pub fn attempts_max(kind: TaskKind) -> i32 {
         TaskKind::RepositoryDiscover
         | TaskKind::WorkspaceBranches
         | TaskKind::WorkspaceImport
-        | TaskKind::GitCredentialTest => 2,
+        | TaskKind::GitCredentialTest
+        | TaskKind::AwsAccountTest => 2,
     }
 }
 
@@ -24,7 +25,8 @@ pub fn is_replayable(kind: TaskKind) -> bool {
         TaskKind::RepositoryDiscover
         | TaskKind::WorkspaceBranches
         | TaskKind::WorkspaceImport
-        | TaskKind::GitCredentialTest => true,
+        | TaskKind::GitCredentialTest
+        | TaskKind::AwsAccountTest => true,
     }
 }
 

@@ -67,9 +67,28 @@ pub enum WorkspaceError {
 
 /// The unique constraint on what makes a workspace itself.
 const IDENTITY_CONSTRAINT: &str = "workspaces_identity";
+/// Foreign keys, and the fields that they are about.
+const LINKS: [(&str, &str); 4] = [
+    ("workspaces_state_aws_account", "state_aws_account_id"),
+    ("workspaces_azure_subscription", "azure_subscription_id"),
+    ("workspaces_gcp_project", "gcp_project_id"),
+    ("workspaces_cluster", "cluster_id"),
+];
 
 impl From<DbError> for WorkspaceError {
     fn from(error: DbError) -> Self {
-        if error.is_duplicate_of(IDENTITY_CONSTRAINT) { Self::Duplicate } else { Self::Db(error) }
+        if error.is_duplicate_of(IDENTITY_CONSTRAINT) {
+            return Self::Duplicate;
+        }
+        // The database alone knows, also of two at once: what is linked must be registered in the same unit.
+        let link =
+            |constraint: &str| LINKS.iter().find(|(name, _)| *name == constraint).map(|(_, field)| *field);
+        match &error {
+            DbError::Missing { constraint } => match link(constraint) {
+                Some(field) => InvalidField::new(field, "is not registered in this business unit").into(),
+                None => Self::Db(error),
+            },
+            _ => Self::Db(error),
+        }
     }
 }

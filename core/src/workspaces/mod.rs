@@ -29,10 +29,11 @@ mod tests;
 pub use addresses::may_reach;
 #[cfg(feature = "store")]
 pub use error::WorkspaceError;
+pub(crate) use model::present;
 pub use model::{
     Blocked, DriftStatus, NewWorkspace, PathStatus, StateWrites, Tool, Workspace, WorkspaceChange,
     WorkspaceFilter, WorkspaceKind,
 };
 pub use refs::check_branch;
 pub use repo_url::{RepoUrl, Transport};
-pub use rules::{InvalidField, LocalRepos, Settings, TagFilter, check_version, check_working_dir};
+pub use rules::{InvalidField, Links, LocalRepos, Settings, TagFilter, check_version, check_working_dir};

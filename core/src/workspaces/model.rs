@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::TagFilter;
-use crate::ids::{BusinessUnitId, RunId, WorkspaceId};
+use crate::ids::{BusinessUnitId, ClusterId, RunId, WorkspaceId};
 
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident => $word:literal,)* }) => {
@@ -138,6 +138,14 @@ pub struct Workspace {
     pub state_writes: StateWrites,
     /// Whether a push starts runs.
     pub webhook_enabled: bool,
+    /// A registered AWS account whose credentials runs get instead of those of `aws_account_id`.
+    pub state_aws_account_id: Option<String>,
+    /// A registered Azure subscription whose credentials runs get.
+    pub azure_subscription_id: Option<String>,
+    /// A registered GCP project whose credentials runs get.
+    pub gcp_project_id: Option<String>,
+    /// A registered cluster that runs get into.
+    pub cluster_id: Option<ClusterId>,
     /// Whether its directory is still there.
     pub path_status: PathStatus,
     /// Whether the real world is as its state says.
@@ -194,6 +202,18 @@ pub struct NewWorkspace {
     /// Whether a push starts runs.
     #[serde(default)]
     pub webhook_enabled: bool,
+    /// A registered AWS account whose credentials runs get instead of those of `aws_account_id`.
+    #[serde(default)]
+    pub state_aws_account_id: Option<String>,
+    /// A registered Azure subscription, by its id at Azure.
+    #[serde(default)]
+    pub azure_subscription_id: Option<String>,
+    /// A registered GCP project, by its id at GCP.
+    #[serde(default)]
+    pub gcp_project_id: Option<String>,
+    /// A registered cluster.
+    #[serde(default)]
+    pub cluster_id: Option<ClusterId>,
 }
 
 fn terraform_kind() -> WorkspaceKind {
@@ -241,10 +261,30 @@ pub struct WorkspaceChange {
     pub tags: Option<BTreeMap<String, String>>,
     pub state_writes: Option<StateWrites>,
     pub webhook_enabled: Option<bool>,
+    /// `null` goes back to the credentials of `aws_account_id`.
+    #[serde(deserialize_with = "present")]
+    #[schema(value_type = Option<String>)]
+    pub state_aws_account_id: Option<Option<String>>,
+    /// `null` unlinks.
+    #[serde(deserialize_with = "present")]
+    #[schema(value_type = Option<String>)]
+    pub azure_subscription_id: Option<Option<String>>,
+    /// `null` unlinks.
+    #[serde(deserialize_with = "present")]
+    #[schema(value_type = Option<String>)]
+    pub gcp_project_id: Option<Option<String>>,
+    /// `null` unlinks.
+    #[serde(deserialize_with = "present")]
+    #[schema(value_type = Option<uuid::Uuid>)]
+    pub cluster_id: Option<Option<ClusterId>>,
 }
 
 /// Tells `null` (clear it) from an absent field (keep it).
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
+pub(crate) fn present<'de, D, T>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
     Option::deserialize(deserializer).map(Some)
 }
 
@@ -265,6 +305,10 @@ impl WorkspaceChange {
             tags: self.tags.unwrap_or(now.tags),
             state_writes: self.state_writes.unwrap_or(now.state_writes),
             webhook_enabled: self.webhook_enabled.unwrap_or(now.webhook_enabled),
+            state_aws_account_id: self.state_aws_account_id.unwrap_or(now.state_aws_account_id),
+            azure_subscription_id: self.azure_subscription_id.unwrap_or(now.azure_subscription_id),
+            gcp_project_id: self.gcp_project_id.unwrap_or(now.gcp_project_id),
+            cluster_id: self.cluster_id.unwrap_or(now.cluster_id),
         }
     }
 }

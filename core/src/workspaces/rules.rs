@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::model::{NewWorkspace, StateWrites, Tool, WorkspaceKind};
 use super::{RepoUrl, check_branch};
+use crate::ids::ClusterId;
 
 /// The word for "in no account" and "in no region".
 const GLOBAL: &str = "global";
@@ -57,6 +58,17 @@ pub struct Settings {
     tags: BTreeMap<String, String>,
     state_writes: StateWrites,
     webhook_enabled: bool,
+    links: Links,
+}
+
+/// Whose credentials runs get. Whether the unit has registered them is for the database to say: each is a foreign key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are those of Workspace")]
+pub struct Links {
+    pub state_aws_account_id: Option<String>,
+    pub azure_subscription_id: Option<String>,
+    pub gcp_project_id: Option<String>,
+    pub cluster_id: Option<ClusterId>,
 }
 
 #[expect(missing_docs, reason = "the fields are those of Workspace")]
@@ -87,6 +99,13 @@ impl Settings {
             tool_version: new.tool_version,
             state_writes: new.state_writes,
             webhook_enabled: new.webhook_enabled,
+            links: Links {
+                state_aws_account_id: new.state_aws_account_id,
+                // Azure takes its ids in any case and prints them in this one.
+                azure_subscription_id: new.azure_subscription_id.map(|id| id.to_ascii_lowercase()),
+                gcp_project_id: new.gcp_project_id,
+                cluster_id: new.cluster_id,
+            },
         })
     }
 
@@ -140,6 +159,10 @@ impl Settings {
 
     pub fn webhook_enabled(&self) -> bool {
         self.webhook_enabled
+    }
+
+    pub fn links(&self) -> &Links {
+        &self.links
     }
 }
 

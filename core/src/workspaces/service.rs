@@ -7,7 +7,7 @@ use super::{
     LocalRepos, NewWorkspace, Settings, Workspace, WorkspaceChange, WorkspaceError, WorkspaceFilter,
 };
 use crate::Deps;
-use crate::access::{Ctx, Permission, Scope};
+use crate::access::{AccessError, Ctx, Permission, Scope};
 use crate::audit::{self, Action, Entry};
 use crate::db::{DbError, Query, Tx};
 use crate::ids::{BusinessUnitId, RunId, TaskId, WorkspaceId};
@@ -68,6 +68,10 @@ pub async fn update(
         .transaction(async |tx| {
             let before = lock_version(tx, ctx.scope, id, version).await?;
             let settings = Settings::validate(change.over(before.clone()), local)?;
+            // A key of some workspaces could reach the clouds of all others by it.
+            if ctx.workspaces().is_some() && changes_credentials(&before, &settings) {
+                return Err(AccessError::KeyConfined.into());
+            }
             // A run under way pinned these; under its feet they would name another state or another code.
             if let Some(run_id) = before.active_run_id.filter(|_| moves(&before, &settings)) {
                 return Err(WorkspaceError::RunActive { run_id });
@@ -195,9 +199,19 @@ async fn lock_version(
 fn moves(before: &Workspace, after: &Settings) -> bool {
     before.repo_url != after.repo_url()
         || before.tf_working_dir != after.tf_working_dir()
-        || before.aws_account_id != after.aws_account_id()
         || before.region != after.region()
         || before.tool != after.tool()
+        || changes_credentials(before, after)
+}
+
+/// Whether runs would get other credentials after an edit.
+fn changes_credentials(before: &Workspace, after: &Settings) -> bool {
+    let links = after.links();
+    before.aws_account_id != after.aws_account_id()
+        || before.state_aws_account_id != links.state_aws_account_id
+        || before.azure_subscription_id != links.azure_subscription_id
+        || before.gcp_project_id != links.gcp_project_id
+        || before.cluster_id != links.cluster_id
 }
 
 /// The names of the fields that an edit changed; their values may be long.

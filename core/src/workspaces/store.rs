@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{Blocked, Settings, Workspace, WorkspaceFilter};
+use super::{Blocked, Links, Settings, Workspace, WorkspaceFilter};
 use crate::access::Scope;
 use crate::db::{DbError, Query, Row, Tx};
 use crate::ids::{BusinessUnitId, RunId, StateVersionId, UserId, WorkspaceId};
@@ -12,8 +12,8 @@ macro_rules! select {
     ($rest:literal) => {
         concat!(
             "SELECT id, business_unit_id, name, kind, environment, aws_account_id, region, repo_url, repo_ref,
-                    tf_working_dir, tool, tool_version, tags, state_writes, webhook_enabled, path_status,
-                    drift_status, active_run_id, blocked_at, blocked_reason, blocked_run_id, version, created_at,
+                    tf_working_dir, tool, tool_version, tags, state_writes, webhook_enabled, state_aws_account_id,
+                    azure_subscription_id, gcp_project_id, cluster_id, path_status, drift_status, active_run_id, blocked_at, blocked_reason, blocked_run_id, version, created_at,
                     updated_at
              FROM workspaces ",
             $rest
@@ -45,6 +45,10 @@ fn workspace(row: &Row) -> Result<Workspace, DbError> {
         tags: serde_json::from_value(row.get("tags")).map_err(|_| unknown("tags"))?,
         state_writes: word!("state_writes", super::StateWrites),
         webhook_enabled: row.get("webhook_enabled"),
+        state_aws_account_id: row.get("state_aws_account_id"),
+        azure_subscription_id: row.get("azure_subscription_id"),
+        gcp_project_id: row.get("gcp_project_id"),
+        cluster_id: row.get("cluster_id"),
         path_status: word!("path_status", super::PathStatus),
         drift_status: word!("drift_status", super::DriftStatus),
         active_run_id: row.get("active_run_id"),
@@ -103,6 +107,10 @@ pub(super) async fn insert(
             &settings.state_writes().as_str(),
             &settings.webhook_enabled(),
             &created_by,
+            &settings.links().state_aws_account_id,
+            &settings.links().azure_subscription_id,
+            &settings.links().gcp_project_id,
+            &settings.links().cluster_id,
         ],
     )
     .await?;
@@ -126,6 +134,9 @@ pub(super) async fn import(
     fn column<'a>(new: &'a [(WorkspaceId, Settings)], of: impl Fn(&'a Settings) -> &'a str) -> Vec<&'a str> {
         new.iter().map(|(_, settings)| of(settings)).collect()
     }
+    let link = |of: fn(&Links) -> &Option<String>| -> Vec<Option<String>> {
+        new.iter().map(|(_, settings)| of(settings.links()).clone()).collect()
+    };
     let ids: Vec<WorkspaceId> = new.iter().map(|(id, _)| *id).collect();
     let rows = tx
         .query(
@@ -142,6 +153,8 @@ pub(super) async fn import(
                 &column(new, Settings::aws_account_id),
                 &column(new, Settings::region),
                 &column(new, Settings::tf_working_dir),
+                &link(|links| &links.azure_subscription_id),
+                &link(|links| &links.gcp_project_id),
             ],
         )
         .await?;
@@ -254,6 +267,10 @@ pub(super) async fn update(
                 &json!(settings.tags()),
                 &settings.state_writes().as_str(),
                 &settings.webhook_enabled(),
+                &settings.links().state_aws_account_id,
+                &settings.links().azure_subscription_id,
+                &settings.links().gcp_project_id,
+                &settings.links().cluster_id,
             ],
         )
         .await?;

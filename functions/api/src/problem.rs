@@ -2,6 +2,7 @@
 //!
 //! Every slug has a page `docs/problems/<slug>.md`.
 
+mod cloud_accounts;
 mod config;
 mod git_credentials;
 mod identity;
@@ -158,6 +159,7 @@ impl From<plumbline_core::db::DbError> for Problem {
 
 impl From<plumbline_core::runs::RunError> for Problem {
     fn from(error: plumbline_core::runs::RunError) -> Self {
+        use plumbline_core::cloud_accounts::CredentialsError;
         use plumbline_core::runs::RunError;
         let sentence = error.to_string();
         let conflict = |slug, title, detail| Self::new(StatusCode::CONFLICT, slug, title, detail);
@@ -199,6 +201,8 @@ impl From<plumbline_core::runs::RunError> for Problem {
             RunError::State(error) => error.into(),
             RunError::Db(error) => error.into(),
             RunError::Seal(error) => Self::internal(&error),
+            RunError::Credentials(CredentialsError::Db(error)) => error.into(),
+            RunError::Credentials(error) => Self::internal(&error),
         }
     }
 }

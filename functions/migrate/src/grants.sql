@@ -61,6 +61,7 @@ GRANT DELETE ON workspaces TO plumbline_api;
 GRANT SELECT, INSERT, UPDATE ON platform_config, unit_config, jwt_secrets TO plumbline_api;
 -- What was done to a setting is never written again.
 GRANT SELECT, INSERT ON platform_config_history, unit_config_history TO plumbline_api;
+GRANT SELECT, INSERT, UPDATE, DELETE ON aws_accounts, azure_subscriptions, gcp_projects, clusters TO plumbline_api;
 
 -- tfstate: Terraform's own calls. Of people and keys only what a token is checked against.
 GRANT SELECT (id, email, display_name, is_superadmin, disabled_at, token_generation, must_change_password) ON users
@@ -86,6 +87,8 @@ GRANT INSERT, UPDATE ON queue_units, touched_resources, artifacts, blobs, tfstat
 GRANT INSERT ON finished_tasks, state_versions TO plumbline_callback;
 GRANT UPDATE ON launch_budget, executors, tickets, runs, run_steps, workspaces TO plumbline_callback;
 GRANT UPDATE (last_used_at) ON git_credentials TO plumbline_callback;
+-- What a bundle hands out; written by people alone.
+GRANT SELECT ON aws_accounts, azure_subscriptions, gcp_projects, clusters TO plumbline_callback;
 
 -- worker: claims and launches.
 GRANT SELECT ON tasks, finished_tasks, queue_units, launch_budget, executors, tickets, runs, run_steps, workspaces, blobs,
@@ -101,6 +104,11 @@ GRANT UPDATE (last_used_at) ON git_credentials TO plumbline_outbound;
 GRANT INSERT, UPDATE, DELETE ON tasks TO plumbline_outbound;
 GRANT INSERT, UPDATE ON workspaces, queue_units, blobs TO plumbline_outbound;
 GRANT INSERT ON finished_tasks, tfstates TO plumbline_outbound;
+-- Whose credentials are to be tried.
+GRANT SELECT ON aws_accounts TO plumbline_outbound;
+-- Whether what a path names is registered; none of its credentials.
+GRANT SELECT (business_unit_id, subscription_id) ON azure_subscriptions TO plumbline_outbound;
+GRANT SELECT (business_unit_id, project_id) ON gcp_projects TO plumbline_outbound;
 
 -- reconciler: every sweep. It forgets sessions but reads no password.
 GRANT SELECT ON user_presence, sessions, login_attempts, idempotency_keys, tasks, finished_tasks, queue_units, launch_budget,

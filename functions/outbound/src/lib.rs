@@ -3,6 +3,8 @@
 //! The worker hands over a task that it has claimed, and settles it with the answer: in the same process on one
 //! machine, by an invocation on AWS.
 
+mod aws_accounts;
+
 use plumbline_core::Deps;
 use plumbline_core::ids::TaskId;
 use plumbline_core::tasks::{self, ClaimedTask, FailedAttempt, Lease, TaskError, TaskKind};
@@ -17,6 +19,7 @@ pub async fn handle(deps: &Deps, task: &ClaimedTask) -> Result<Value, FailedAtte
         TaskKind::WorkspaceImport => discovery::tasks::import(deps, task).await,
         TaskKind::WorkspaceBranches => workspaces::tasks::branches(deps, task).await,
         TaskKind::GitCredentialTest => git_credentials::tasks::test(deps, task).await,
+        TaskKind::AwsAccountTest => aws_accounts::test(deps, task).await,
         TaskKind::RunPlan | TaskKind::RunApply => {
             Err(FailedAttempt::Permanent("this kind of task needs an executor".into()))
         }

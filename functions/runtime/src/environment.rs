@@ -9,6 +9,9 @@ use plumbline_core::ids::IdSource;
 
 use crate::{database, keys, limits, stores};
 
+/// Where STS answers, instead of its public addresses.
+pub(crate) const STS_ENDPOINT: &str = "PLUMBLINE_STS_ENDPOINT";
+
 /// What is wrong with a setting. Never holds its value.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingError {
@@ -98,6 +101,7 @@ pub async fn deps_from(environment: &Environment) -> anyhow::Result<Deps> {
         allow_private_addresses: allow_private_addresses(environment)?,
         // Only `callback` hands out bundles.
         task_identity: None,
+        sts_endpoint: environment.find(STS_ENDPOINT).map(Into::into),
     })
 }
 

@@ -52,12 +52,30 @@ impl Function {
     pub fn key_domains(self) -> &'static [Domain] {
         match self {
             // Sealing needs the key that opens, too; what was signed in the audit log is checked with it.
-            Self::Api => &[Domain::Sessions, Domain::Audit, Domain::Config, Domain::Git, Domain::Variables],
+            Self::Api => &[
+                Domain::Sessions,
+                Domain::Audit,
+                Domain::Config,
+                Domain::Git,
+                Domain::Variables,
+                Domain::Aws,
+                Domain::Azure,
+                Domain::Gcp,
+                Domain::Kubernetes,
+            ],
             Self::Tfstate => &[Domain::Sessions],
-            // Bundles carry what lets git in; nobody else's secrets of Git are opened there.
-            Self::Callback => &[Domain::Executors, Domain::Variables, Domain::Git],
+            // Bundles carry what lets git and clouds in; nobody else's secrets are opened there.
+            Self::Callback => &[
+                Domain::Executors,
+                Domain::Variables,
+                Domain::Git,
+                Domain::Aws,
+                Domain::Azure,
+                Domain::Gcp,
+                Domain::Kubernetes,
+            ],
             Self::Worker => &[Domain::Executors],
-            Self::Outbound => &[Domain::Git],
+            Self::Outbound => &[Domain::Git, Domain::Aws],
             Self::Reconciler => &[Domain::Executors, Domain::Audit],
         }
     }

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use plumbline_core::executors::TaskIdentity;
 use plumbline_sts::StsCallers;
 
-use crate::environment::{Environment, SettingError};
+use crate::environment::{Environment, STS_ENDPOINT as ENDPOINT, SettingError};
 
 const LAUNCHER: &str = "PLUMBLINE_LAUNCHER";
 const ROLE: &str = "PLUMBLINE_EXECUTOR_ROLE";
-const ENDPOINT: &str = "PLUMBLINE_STS_ENDPOINT";
 
 /// `None` where executors are processes of this machine. The default of rustls must be installed.
 pub fn task_identity(environment: &Environment) -> Result<Option<TaskIdentity>, SettingError> {

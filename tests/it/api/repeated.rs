@@ -7,12 +7,13 @@ use plumbline_core::tasks::{self, FailedAttempt, TaskClass};
 use plumbline_runtime::Function;
 use serde_json::{Value, json};
 
+use super::cloud_accounts;
 use super::shell::{Route, routes};
 use crate::executors::{FakeExecutor, NO_CHANGES};
 use crate::plane::{Answer, slug};
 use crate::world::World;
 
-/// A finished plan to promote, and a dead letter to replay.
+/// A finished plan to promote, a dead letter to replay, an account to test.
 struct Desk {
     world: World,
     superadmin: String,
@@ -20,6 +21,7 @@ struct Desk {
     plan: String,
     dead: String,
     credential: String,
+    aws_account: String,
 }
 
 impl Desk {
@@ -41,8 +43,10 @@ impl Desk {
         let (status, credential) = world.post("git-credentials", credential).await;
         assert_eq!(status, StatusCode::CREATED, "{credential}");
         let credential = credential["id"].as_str().unwrap().to_owned();
+        let (_, account) = world.post("aws-accounts", cloud_accounts::aws()).await;
+        let aws_account = account["id"].as_str().unwrap().to_owned();
         let unit = world.plane.unit("default").await;
-        Self { world, superadmin, unit, plan, dead, credential }
+        Self { world, superadmin, unit, plan, dead, credential, aws_account }
     }
 
     /// Where to send the `n`th request of a route, and with what.
@@ -64,6 +68,20 @@ impl Desk {
             }
             "/api/v1/workspaces/discover" | "/api/v1/workspaces/import" => ("", Some(repository)),
             "/api/v1/workspaces/{id}/branches" => (&*self.world.workspace, None),
+            "/api/v1/aws-accounts" => {
+                ("", Some(with(cloud_accounts::aws(), "account_id", format!("{n:012}"))))
+            }
+            "/api/v1/aws-accounts/{id}/test" => (&*self.aws_account, None),
+            "/api/v1/azure-subscriptions" => {
+                let id = format!("0f9619ff-8b86-d011-b42d-{n:012}");
+                ("", Some(with(cloud_accounts::azure(), "subscription_id", id)))
+            }
+            "/api/v1/gcp-projects" => {
+                let (new, id) = (cloud_accounts::gcp(), format!("project-{n}"));
+                let new = new.to_string().replace(cloud_accounts::PROJECT, &id);
+                ("", serde_json::from_str(&new).ok())
+            }
+            "/api/v1/clusters" => ("", Some(with(cloud_accounts::cluster(), "name", format!("cluster-{n}")))),
             "/api/v1/runs" => {
                 let body = json!({ "workspace_id": self.world.workspace, "command": "plan", "message": n.to_string() });
                 ("", Some(body))
@@ -87,6 +105,11 @@ impl Desk {
 
 fn git_credential(name: &str, host: &str) -> Value {
     json!({ "name": name, "kind": "token", "host": host, "token": "planted" })
+}
+
+fn with(mut body: Value, field: &str, value: String) -> Value {
+    body[field] = value.into();
+    body
 }
 
 #[tokio::test]

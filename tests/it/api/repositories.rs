@@ -11,6 +11,7 @@ use plumbline_core::tasks::{self, ClaimedTask, FailedAttempt, FinishedOutcome, T
 use plumbline_runtime::Function;
 use serde_json::{Value, json};
 
+use super::cloud_accounts;
 use super::smart_http::{GitServer, Repository};
 use crate::plane::{TestPlane, slug};
 
@@ -204,6 +205,41 @@ async fn an_import_takes_everything_and_a_second_one_nothing() {
         log["items"].as_array().unwrap().iter().filter(|entry| entry["resource_type"] == kind).count()
     };
     assert_eq!((kinds("workspace"), kinds("task")), (4, 2), "one per workspace, one per request");
+}
+
+#[tokio::test]
+async fn an_import_links_what_a_path_names_if_the_unit_has_registered_it() {
+    let plane = plane().await;
+    let admin = plane.user(Role::Admin).await;
+    for kind in cloud_accounts::KINDS.iter().filter(|kind| kind.path != "clusters") {
+        let made = plane.call("POST", &format!("/api/v1/{}", kind.path), &*admin, (kind.new)()).await;
+        assert_eq!(made.0, StatusCode::CREATED, "{}", made.2);
+    }
+    let subscription = cloud_accounts::SUBSCRIPTION;
+    let files = [
+        format!("azure/subscription-{}/net/main.tf", subscription.to_uppercase()),
+        "azure/subscription-00000000-0000-0000-0000-000000000000/net/main.tf".to_owned(),
+        format!("gcp/project-{}/net/main.tf", cloud_accounts::PROJECT),
+        "gcp/project-of-somebody-else/net/main.tf".to_owned(),
+    ];
+    let repository = Repository::with(&files.each_ref().map(String::as_str));
+    let server = GitServer::serve(&repository, None).await;
+    let imported = plane.short("/api/v1/workspaces/import", &admin, json!({ "repo_url": server.url })).await;
+    assert_eq!(imported["created"].as_array().map(Vec::len), Some(4), "{imported}");
+    let (_, _, list) = plane.call("GET", "/api/v1/workspaces", &*admin, None).await;
+    for workspace in list["items"].as_array().unwrap() {
+        let path = workspace["tf_working_dir"].as_str().unwrap();
+        let (azure, gcp) = (&workspace["azure_subscription_id"], &workspace["gcp_project_id"]);
+        let expected =
+            if path.starts_with("azure") && path.ends_with(&format!("{}/net", subscription.to_uppercase())) {
+                (json!(subscription), Value::Null)
+            } else if path.contains(cloud_accounts::PROJECT) {
+                (Value::Null, json!(cloud_accounts::PROJECT))
+            } else {
+                (Value::Null, Value::Null)
+            };
+        assert_eq!((azure, gcp), (&expected.0, &expected.1), "{path}");
+    }
 }
 
 #[tokio::test]

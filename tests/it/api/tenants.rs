@@ -8,6 +8,7 @@ use plumbline_core::access::Role;
 use plumbline_core::protocol::ArtifactKind;
 use serde_json::{Value, json};
 
+use super::cloud_accounts::KINDS;
 use super::shell::{Route, routes};
 use crate::executors::{ADDS_ONE, FakeExecutor};
 use crate::plane::{Answer, TestPlane};
@@ -31,6 +32,7 @@ impl Foreign {
             assert_eq!(backend.write(None, &state(serial, "l", value)).await.0, StatusCode::OK);
         }
         backend.write(Some("never-held"), &state(3, "l", "late")).await;
+        let accounts = Self::accounts(&backend).await;
         let body = json!({ "workspace_id": backend.workspace, "command": "apply" });
         let (status, _, run) = backend.plane.call("POST", "/api/v1/runs", backend.token.as_str(), body).await;
         assert_eq!(status, StatusCode::CREATED, "{run}");
@@ -50,7 +52,7 @@ impl Foreign {
         assert_eq!(status, StatusCode::CREATED, "{credential}");
         let text = |id: &Value| id.as_str().unwrap().to_owned();
         let key = Self::api_key(&backend).await;
-        let ids = BTreeMap::from([
+        let mut ids = BTreeMap::from([
             ("api-keys", key),
             ("business-units", backend.unit.to_string()),
             ("users", text(&me["id"])),
@@ -63,6 +65,7 @@ impl Foreign {
             ("git-credentials", text(&credential["id"])),
             ("quarantined-states", text(&quarantined)),
         ]);
+        ids.extend(accounts);
         // What would hold a lock, a replay and an unblocking up if the caller got that far.
         let conn = backend.plane.db().conn().await.unwrap();
         conn.batch(
@@ -74,6 +77,24 @@ impl Foreign {
         drop(conn);
         assert_eq!(backend.lock("l-1").await.0, StatusCode::OK);
         Self { backend, ids }
+    }
+
+    /// An account of each kind, in use by the workspace.
+    async fn accounts(backend: &Backend) -> BTreeMap<&'static str, String> {
+        let (plane, token) = (&backend.plane, backend.token.as_str());
+        let mut ids = BTreeMap::new();
+        let mut links = json!({});
+        for kind in &KINDS {
+            let path = format!("/api/v1/{}", kind.path);
+            let (status, _, made) = plane.call("POST", &path, token, (kind.new)()).await;
+            assert_eq!(status, StatusCode::CREATED, "{made}");
+            ids.insert(kind.path, made["id"].as_str().unwrap().to_owned());
+            links[kind.link] = made[kind.linked_by].clone();
+        }
+        let path = format!("/api/v1/workspaces/{}", backend.workspace);
+        let (status, _, linked) = plane.call_with("PUT", &path, token, links, &[("if-match", "*")]).await;
+        assert_eq!(status, StatusCode::OK, "{linked}");
+        ids
     }
 
     async fn api_key(backend: &Backend) -> String {

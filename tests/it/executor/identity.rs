@@ -12,7 +12,7 @@ const ARN: &str = "arn:aws:sts::123456789012:assumed-role/executor/0123456789abc
 /// Looks for what leads to the role's credentials: in its own environment and in that of whoever stands above.
 const CURIOUS: &str = r#"
   looked=0
-  env | grep -E 'AWS_|ECS_|agent-token|/credentials/' && echo "STOLEN own environment"
+  env | grep -v '^AWS_EC2_METADATA_DISABLED=true$' | grep -E 'AWS_|ECS_|agent-token|/credentials/' && echo "STOLEN own environment"
   pid=$$
   while [ "$pid" -gt 1 ] && [ "$pid" != "TEST" ]; do
     looked=$((looked + 1))

@@ -5,6 +5,7 @@
 mod apply;
 mod clone;
 pub(crate) mod confinement;
+mod credentials;
 pub(crate) mod fake_callback;
 pub(crate) mod fake_tool;
 mod floods;

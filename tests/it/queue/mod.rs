@@ -13,4 +13,5 @@ mod parallel_sweeps;
 mod routes;
 mod sqs;
 mod sts;
+mod sts_sessions;
 mod worker;

@@ -2,7 +2,9 @@
 
 use chrono::Utc;
 
-use crate::api::views::{Artifact, Plan, PlanSummary, ResourceChange, Run, Step, Unrecorded, Waiting};
+use crate::api::views::{
+    Artifact, Plan, PlanSummary, ResourceChange, Run, RunCredential, Step, Unrecorded, Waiting,
+};
 use crate::api::{Page, routes};
 use crate::app::App;
 use crate::output::{Screen, Table, Tone, ago, bytes, facts, seconds};
@@ -81,6 +83,7 @@ pub(super) fn describe(screen: &Screen, run: &Run) -> String {
     let at = |at| Some(ago(Some(at), now));
     let tool =
         run.tool.as_ref().map(|tool| format!("{tool} {}", run.tool_version.as_deref().unwrap_or_default()));
+    let credentials: Vec<String> = run.credentials.iter().map(|one| credential(screen, one)).collect();
     let error = run.error.as_ref().map(|error| screen.paint(Tone::Bad, error));
     facts(&[
         ("run", Some(run.id.clone())),
@@ -93,6 +96,7 @@ pub(super) fn describe(screen: &Screen, run: &Run) -> String {
         ("branch", run.branch.clone()),
         ("commit", run.commit_sha.clone()),
         ("tool", tool),
+        ("credentials", (!credentials.is_empty()).then(|| credentials.join("; "))),
         ("message", run.message.clone()),
         ("comment", run.approval_comment.clone()),
         ("created", run.created_at.and_then(at)),
@@ -100,6 +104,18 @@ pub(super) fn describe(screen: &Screen, run: &Run) -> String {
         ("ended", run.completed_at.and_then(at)),
         ("plan expires", run.plan_expires_at.filter(|_| run.status == "awaiting_approval").and_then(at)),
     ])
+}
+
+/// What a phase got of a cloud, or did not.
+fn credential(screen: &Screen, one: &RunCredential) -> String {
+    let RunCredential { phase, cloud, account, role_arn, missing } = one;
+    match (missing, role_arn) {
+        (Some(missing), _) => {
+            screen.paint(Tone::Attention, &format!("{phase}: none for {cloud} {account}: {missing}"))
+        }
+        (None, Some(role)) => format!("{phase}: {cloud} {account} as {role}"),
+        (None, None) => format!("{phase}: {cloud} {account}"),
+    }
 }
 
 /// The plan's summary and what it does to each resource.

@@ -1,9 +1,10 @@
 //! What every route needs. The only place where a route is opened to somebody.
 
 use plumbline_core::access::Permission::{
-    self, AdministerGitCredentials, AdministerIntegrations, AdministerKeys, AdministerPlatform, AdministerState,
-    AdministerUsers, AdministerWorkspaces, ApplyRuns, PlanRuns, Read, ReadAudit, ReadGitCredentials,
-    ReadIntegrations, ReadLogs, ReadRuntimeConfig, ReadState, ReadTasks, ReplayTasks,
+    self, AdministerCloudAccounts, AdministerGitCredentials, AdministerIntegrations, AdministerKeys,
+    AdministerPlatform, AdministerState, AdministerUsers, AdministerWorkspaces, ApplyRuns, PlanRuns, Read,
+    ReadAudit, ReadGitCredentials, ReadIntegrations, ReadLogs, ReadRuntimeConfig, ReadState, ReadTasks,
+    ReplayTasks,
 };
 
 use Need::{May, Newcomer, Open, Own, Person, SignedIn};
@@ -113,6 +114,17 @@ pub const RULES: &[Rule] = &[
     post  ("/auth/logout-all",                       Own,                       OwnUnit),
     post  ("/auth/refresh",                          Open,                      OwnUnit),
     post  ("/auth/token",                            Open,                      OwnUnit),
+    get   ("/aws-accounts",                           May(Read),                  Unit),
+    post  ("/aws-accounts",                           May(AdministerCloudAccounts), Unit),
+    get   ("/aws-accounts/{id}",                      May(Read),                  Unit),
+    put   ("/aws-accounts/{id}",                      May(AdministerCloudAccounts), Unit),
+    delete("/aws-accounts/{id}",                      May(AdministerCloudAccounts), Unit),
+    post  ("/aws-accounts/{id}/test",                 May(AdministerCloudAccounts), Unit),
+    get   ("/azure-subscriptions",                    May(Read),                  Unit),
+    post  ("/azure-subscriptions",                    May(AdministerCloudAccounts), Unit),
+    get   ("/azure-subscriptions/{id}",               May(Read),                  Unit),
+    put   ("/azure-subscriptions/{id}",               May(AdministerCloudAccounts), Unit),
+    delete("/azure-subscriptions/{id}",               May(AdministerCloudAccounts), Unit),
     get   ("/business-units",                        SignedIn,                  OwnUnit),
     post  ("/business-units",                        May(AdministerPlatform),   Unit),
     get   ("/business-units/{id}",                   SignedIn,                  OwnUnit),
@@ -126,6 +138,16 @@ pub const RULES: &[Rule] = &[
     delete("/git-credentials/{id}",                  May(AdministerGitCredentials), Unit),
     post  ("/git-credentials/{id}/test",             May(AdministerGitCredentials), Unit),
     get   ("/git-credentials/{id}/usage",            May(ReadGitCredentials),       Unit),
+    get   ("/clusters",                               May(Read),                  Unit),
+    post  ("/clusters",                               May(AdministerCloudAccounts), Unit),
+    get   ("/clusters/{id}",                          May(Read),                  Unit),
+    put   ("/clusters/{id}",                          May(AdministerCloudAccounts), Unit),
+    delete("/clusters/{id}",                          May(AdministerCloudAccounts), Unit),
+    get   ("/gcp-projects",                           May(Read),                  Unit),
+    post  ("/gcp-projects",                           May(AdministerCloudAccounts), Unit),
+    get   ("/gcp-projects/{id}",                      May(Read),                  Unit),
+    put   ("/gcp-projects/{id}",                      May(AdministerCloudAccounts), Unit),
+    delete("/gcp-projects/{id}",                      May(AdministerCloudAccounts), Unit),
     get   ("/health/live",                           Open,                      OwnUnit),
     get   ("/health/ready",                          Open,                      OwnUnit),
     get   ("/integrations/checkov",                   May(ReadIntegrations),     Unit),

@@ -4,8 +4,12 @@ mod api_keys;
 mod approvals;
 mod audit;
 mod auth;
+mod aws_accounts;
+mod azure_subscriptions;
 mod business_units;
+mod clusters;
 mod config;
+mod gcp_projects;
 mod git_credentials;
 mod health;
 mod integrations;
@@ -29,9 +33,13 @@ pub fn all() -> OpenApiRouter<Deps> {
         .merge(approvals::routes())
         .merge(audit::routes())
         .merge(auth::routes())
+        .merge(aws_accounts::routes())
+        .merge(azure_subscriptions::routes())
         .merge(business_units::routes())
         .merge(config::routes())
         .merge(git_credentials::routes())
+        .merge(clusters::routes())
+        .merge(gcp_projects::routes())
         .merge(health::routes())
         .merge(presence::routes())
         .merge(integrations::routes())

@@ -15,6 +15,7 @@ pub(super) const IDS: &[(char, &str)] = &[
     ('V', "0190f3c2-0000-7000-8000-0000000000e1"),
     ('Q', "0190f3c2-0000-7000-8000-0000000000f1"),
     ('T', "0190f3c2-0000-7000-8000-0000000000c1"),
+    ('A', "0190f3c2-0000-7000-8000-0000000000a2"),
     ('U', "0190f3c2-0000-7000-8000-000000000002"),
 ];
 
@@ -52,7 +53,8 @@ pub(super) fn replies(command: &str) -> Vec<(&'static str, u16, Value)> {
                       "aws_account_id": "global", "kind": "terraform" }],
         "created": [{ "id": id('W'), "path": "stacks/web", "name": "web" }], "skipped": [],
         "branches": ["main", "feature/x"], "default_branch": "main",
-        "outcome": "ok", "detail": "it can be read", "repo_url": "https://git.example.com/infra.git" });
+        "outcome": "ok", "detail": "it can be read", "repo_url": "https://git.example.com/infra.git",
+        "ok": true, "caller_arn": "arn:aws:iam::123456789012:user/plumbline", "assumed_arns": [] });
     let task = json!({ "id": id('T'), "kind": "run_plan", "subject_id": id('R'), "status": "done", "attempts": 1,
         "attempts_max": 3, "result": result });
     let entry = json!({ "sequence": 7, "action": "run.approve", "resource_type": "run", "resource_id": id('R'),
@@ -163,6 +165,7 @@ pub(super) fn replies(command: &str) -> Vec<(&'static str, u16, Value)> {
     ]
     .into_iter()
     .chain(people())
+    .chain(super::accounts::replies())
     .collect()
 }
 

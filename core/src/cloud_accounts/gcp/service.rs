@@ -1,0 +1,150 @@
+//! Use cases of GCP projects.
+
+use serde_json::json;
+
+use super::rules::check_project_id;
+use super::store::{self, InsertGcpProject, StoredGcpProject};
+use super::{GcpProject, GcpProjectChange, GcpSettings, NewGcpProject, ServiceAccount};
+use crate::Deps;
+use crate::access::{Ctx, Permission};
+use crate::audit::{self, Action};
+use crate::cloud_accounts::service::{changed_fields, check_version, entry, masked, require_unused};
+use crate::cloud_accounts::store::users_of_gcp_project;
+use crate::cloud_accounts::{CloudAccountError, MaskedSecret};
+use crate::db::Tx;
+use crate::ids::GcpProjectId;
+use crate::page::{Page, PageRequest};
+use crate::secrets::{Domain, Place, SealError};
+
+const RESOURCE: &str = "gcp_project";
+const MISSING: CloudAccountError = CloudAccountError::NotFound("GCP project");
+
+/// Registers a project in the caller's transaction, so that an idempotency key can commit with it.
+pub async fn create(
+    tx: &Tx<'_>,
+    deps: &Deps,
+    ctx: &Ctx,
+    new: NewGcpProject,
+) -> Result<GcpProject, CloudAccountError> {
+    ctx.require(Permission::AdministerCloudAccounts)?;
+    let unit = ctx.unit()?;
+    let (project_id, fields, key) = new.split();
+    check_project_id(&project_id)?;
+    let settings = GcpSettings::validate(fields)?;
+    let key = ServiceAccount::parse(&key.0, &project_id)?;
+    let id: GcpProjectId = deps.ids.mint();
+    let insert = InsertGcpProject {
+        id,
+        unit,
+        project_id: &project_id,
+        client_email: key.client_email(),
+        service_account_sealed: &seal(deps, id, &key)?,
+        created_by: ctx.actor.user_id(),
+    };
+    store::insert(tx, &insert, &settings).await?;
+    let made = view(deps, store::find(tx, ctx.scope, id).await?.ok_or(MISSING)?)?;
+    let details =
+        json!({ "project_id": project_id, "name": made.fields.name, "client_email": made.client_email });
+    audit::service::record(tx, &entry(ctx, unit, Action::GcpProjectCreate, RESOURCE, id, details)).await?;
+    Ok(made)
+}
+
+/// One project.
+pub async fn get(deps: &Deps, ctx: &Ctx, id: GcpProjectId) -> Result<GcpProject, CloudAccountError> {
+    ctx.require(Permission::Read)?;
+    view(deps, store::find(&deps.db.conn().await?, ctx.scope, id).await?.ok_or(MISSING)?)
+}
+
+/// The projects of the scope, newest first.
+pub async fn list(deps: &Deps, ctx: &Ctx, page: PageRequest) -> Result<Page<GcpProject>, CloudAccountError> {
+    ctx.require(Permission::Read)?;
+    let rows = store::list(&deps.db.conn().await?, ctx.scope, page.cursor, page.limit + 1).await?;
+    let shown = rows.into_iter().map(|row| view(deps, row)).collect::<Result<Vec<_>, _>>()?;
+    Ok(Page::from_rows(shown, page.limit, |project| project.id.into()))
+}
+
+/// Edits a project. `version` is the one that the caller saw; `None` edits whatever is there.
+pub async fn update(
+    deps: &Deps,
+    ctx: &Ctx,
+    id: GcpProjectId,
+    version: Option<i32>,
+    change: GcpProjectChange,
+) -> Result<GcpProject, CloudAccountError> {
+    ctx.require(Permission::AdministerCloudAccounts)?;
+    deps.db
+        .transaction(async |tx| {
+            let before = store::lock(tx, ctx.scope, id).await?.ok_or(MISSING)?;
+            check_version(version, before.version)?;
+            let (fields, key) = change.over(before.fields.clone());
+            let settings = GcpSettings::validate(fields)?;
+            let replaces_key = key.is_some();
+            let (email, sealed) = match key {
+                None => (before.client_email.clone(), before.service_account_sealed.clone()),
+                Some(key) => {
+                    let key = ServiceAccount::parse(&key.0, &before.project_id)?;
+                    (key.client_email().to_owned(), seal(deps, id, &key)?)
+                }
+            };
+            store::update(tx, id, &email, &sealed, &settings).await?;
+            let mut changed = changed_fields(&json!(before.fields), &json!(settings.fields()));
+            changed.extend(replaces_key.then(|| "service_account_json".to_owned()));
+            let details =
+                json!({ "project_id": before.project_id, "changed": changed, "client_email": email });
+            let entry = entry(ctx, before.business_unit_id, Action::GcpProjectUpdate, RESOURCE, id, details);
+            let after = view(deps, store::find(tx, ctx.scope, id).await?.ok_or(MISSING)?)?;
+            audit::service::record(tx, &entry).await?;
+            Ok(after)
+        })
+        .await
+}
+
+/// Forgets a project that nobody uses, with its key.
+pub async fn delete(deps: &Deps, ctx: &Ctx, id: GcpProjectId) -> Result<(), CloudAccountError> {
+    ctx.require(Permission::AdministerCloudAccounts)?;
+    deps.db
+        .transaction(async |tx| {
+            let found = store::lock(tx, ctx.scope, id).await?.ok_or(MISSING)?;
+            let unit = found.business_unit_id;
+            require_unused(users_of_gcp_project(tx, unit, &found.project_id).await?)?;
+            store::delete(tx, id).await?;
+            let details = json!({ "project_id": found.project_id, "name": found.fields.name });
+            audit::service::record(tx, &entry(ctx, unit, Action::GcpProjectDelete, RESOURCE, id, details))
+                .await?;
+            Ok(())
+        })
+        .await
+}
+
+/// The key of the service account.
+pub(in crate::cloud_accounts) fn open(
+    deps: &Deps,
+    project: &StoredGcpProject,
+) -> Result<ServiceAccount, SealError> {
+    let text = deps.keys.open(Domain::Gcp, place(project.id), &project.service_account_sealed)?;
+    serde_json::from_str(&text).map_err(|_| SealError::Unreadable("it is not the key of a service account"))
+}
+
+fn seal(deps: &Deps, id: GcpProjectId, key: &ServiceAccount) -> Result<String, SealError> {
+    deps.keys.seal(Domain::Gcp, place(id), &key.to_json())
+}
+
+fn place(id: GcpProjectId) -> Place {
+    Place { table: "gcp_projects", column: "service_account_sealed", row: id.0 }
+}
+
+fn view(deps: &Deps, stored: StoredGcpProject) -> Result<GcpProject, CloudAccountError> {
+    let mask =
+        |key: &ServiceAccount| key.private_key_id().map_or_else(MaskedSecret::hidden, MaskedSecret::of);
+    Ok(GcpProject {
+        service_account_json: masked(open(deps, &stored), mask)?,
+        id: stored.id,
+        business_unit_id: stored.business_unit_id,
+        project_id: stored.project_id,
+        client_email: stored.client_email,
+        fields: stored.fields,
+        version: stored.version,
+        created_at: stored.created_at,
+        updated_at: stored.updated_at,
+    })
+}
