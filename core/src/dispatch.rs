@@ -36,7 +36,10 @@ pub async fn dead_lettered(
             }
         }
         // Recorded as it is: the requester reads the error from the task.
-        TaskKind::RepositoryDiscover | TaskKind::WorkspaceBranches | TaskKind::WorkspaceImport => Ok(()),
+        TaskKind::RepositoryDiscover
+        | TaskKind::WorkspaceBranches
+        | TaskKind::WorkspaceImport
+        | TaskKind::IssuerKeys => Ok(()),
     }
 }
 
@@ -45,6 +48,9 @@ pub async fn dead_lettered(
 pub async fn lock_subject(tx: &Tx<'_>, kind: TaskKind, subject_id: uuid::Uuid) -> Result<(), DbError> {
     match kind {
         TaskKind::RunPlan | TaskKind::RunApply => runs::tasks::lock_subject(tx, RunId(subject_id)).await,
-        TaskKind::RepositoryDiscover | TaskKind::WorkspaceBranches | TaskKind::WorkspaceImport => Ok(()),
+        TaskKind::RepositoryDiscover
+        | TaskKind::WorkspaceBranches
+        | TaskKind::WorkspaceImport
+        | TaskKind::IssuerKeys => Ok(()),
     }
 }

@@ -103,6 +103,8 @@ ids! {
     SessionId;
     /// A long-lived credential of a program.
     ApiKeyId;
+    /// A rule by which a CI system's tokens are taken.
+    TrustRuleId;
 }
 
 /// Makes ids. The only place where ids come from.

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 use crate::ports::Launcher;
-use crate::{Deps, audit, executors, idempotency, runs, sessions, tasks, tfstates};
+use crate::{Deps, api_keys, audit, executors, idempotency, runs, sessions, tasks, tfstates};
 
 /// What became of one sweep.
 #[derive(Clone, Debug)]
@@ -32,6 +32,7 @@ pub async fn run_all(deps: &Deps, launcher: &dyn Launcher) -> Vec<SweepReport> {
         run("tfstates.uploads", tfstates::service::sweep_uploads(deps)).await,
         run("audit.checkpoint", async { audit::service::checkpoint(deps).await.map(usize::from) }).await,
         run("sessions.retention", async { sessions::service::forget(deps).await.map(rows) }).await,
+        run("api_keys.retention", async { api_keys::service::forget(deps).await.map(rows) }).await,
         run("idempotency.retention", async { idempotency::service::forget(deps).await.map(rows) }).await,
         run("tasks.counters", tasks::sweeps::repair_counters(deps)).await,
         run("tasks.retention", tasks::sweeps::forget_finished(deps)).await,

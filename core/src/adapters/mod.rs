@@ -3,6 +3,7 @@
 mod directory_store;
 mod git;
 mod local_launcher;
+pub mod web;
 mod wakers;
 
 pub use directory_store::{DirectoryStore, Grant, GrantError};

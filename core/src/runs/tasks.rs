@@ -41,7 +41,10 @@ pub fn phase_of(kind: TaskKind) -> Option<RunPhase> {
     match kind {
         TaskKind::RunPlan => Some(RunPhase::Plan),
         TaskKind::RunApply => Some(RunPhase::Apply),
-        TaskKind::RepositoryDiscover | TaskKind::WorkspaceBranches | TaskKind::WorkspaceImport => None,
+        TaskKind::RepositoryDiscover
+        | TaskKind::WorkspaceBranches
+        | TaskKind::WorkspaceImport
+        | TaskKind::IssuerKeys => None,
     }
 }
 

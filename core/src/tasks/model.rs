@@ -54,6 +54,8 @@ kinds! {
     WorkspaceBranches => "workspace_branches", Short;
     /// Import directories of a repository as workspaces.
     WorkspaceImport => "workspace_import", Short;
+    /// Fetch the public keys of an issuer of CI systems' tokens.
+    IssuerKeys => "issuer_keys", Short;
 }
 
 /// Who runs a task.

@@ -10,7 +10,10 @@ pub fn attempts_max(kind: TaskKind) -> i32 {
         TaskKind::RunPlan => 3,
         // Attempts before the apply has begun; a begun one is never repeated.
         TaskKind::RunApply => 3,
-        TaskKind::RepositoryDiscover | TaskKind::WorkspaceBranches | TaskKind::WorkspaceImport => 2,
+        TaskKind::RepositoryDiscover
+        | TaskKind::WorkspaceBranches
+        | TaskKind::WorkspaceImport
+        | TaskKind::IssuerKeys => 2,
     }
 }
 
@@ -18,7 +21,10 @@ pub fn attempts_max(kind: TaskKind) -> i32 {
 pub fn is_replayable(kind: TaskKind) -> bool {
     match kind {
         TaskKind::RunPlan | TaskKind::RunApply => false,
-        TaskKind::RepositoryDiscover | TaskKind::WorkspaceBranches | TaskKind::WorkspaceImport => true,
+        TaskKind::RepositoryDiscover
+        | TaskKind::WorkspaceBranches
+        | TaskKind::WorkspaceImport
+        | TaskKind::IssuerKeys => true,
     }
 }
 

@@ -52,7 +52,10 @@ GRANT SELECT ON users, memberships, sessions, login_attempts, idempotency_keys, 
     audit_checkpoints TO plumbline_api;
 GRANT INSERT, UPDATE ON business_units, sessions, login_attempts, idempotency_keys, queue_units, workspaces, runs,
     run_steps, tfstates, quarantined_states, api_keys TO plumbline_api;
-GRANT INSERT ON api_key_workspaces TO plumbline_api;
+GRANT INSERT ON api_key_workspaces, ci_trust_rule_workspaces TO plumbline_api;
+GRANT SELECT ON ci_trust_rules, ci_trust_rule_workspaces, ci_issuers TO plumbline_api;
+GRANT INSERT, DELETE ON ci_trust_rules TO plumbline_api;
+GRANT INSERT, UPDATE (issuer, asked_at) ON ci_issuers TO plumbline_api;
 GRANT INSERT, UPDATE, DELETE ON tasks TO plumbline_api;
 GRANT INSERT ON finished_tasks, state_versions, blobs TO plumbline_api;
 GRANT UPDATE ON launch_budget, tickets, executors TO plumbline_api;
@@ -94,11 +97,14 @@ GRANT INSERT, UPDATE, DELETE ON tasks TO plumbline_outbound;
 GRANT INSERT, UPDATE ON workspaces, queue_units, blobs TO plumbline_outbound;
 GRANT INSERT ON finished_tasks, tfstates TO plumbline_outbound;
 
+GRANT SELECT, UPDATE (jwks, fetched_at) ON ci_issuers TO plumbline_outbound;
+
 -- reconciler: every sweep. It forgets sessions but reads no password.
 GRANT SELECT ON sessions, login_attempts, idempotency_keys, tasks, finished_tasks, queue_units, launch_budget, executors,
     tickets, runs, run_steps, log_chunks, artifacts, blobs, workspaces, tfstates, state_versions, quarantined_states,
     state_uploads, audit_entries, audit_heads, audit_checkpoints TO plumbline_reconciler;
-GRANT DELETE ON sessions, login_attempts, idempotency_keys, finished_tasks, blobs TO plumbline_reconciler;
+GRANT SELECT (trust_rule_id, expires_at) ON api_keys TO plumbline_reconciler;
+GRANT DELETE ON api_keys, sessions, login_attempts, idempotency_keys, finished_tasks, blobs TO plumbline_reconciler;
 GRANT INSERT, UPDATE ON sweep_ticks, queue_units, executors, tickets, artifacts, blobs, tfstates, quarantined_states,
     state_uploads TO plumbline_reconciler;
 GRANT INSERT, UPDATE, DELETE ON tasks, log_chunks TO plumbline_reconciler;

@@ -6,7 +6,7 @@
 use plumbline_core::Deps;
 use plumbline_core::ids::TaskId;
 use plumbline_core::tasks::{self, ClaimedTask, FailedAttempt, Lease, TaskError, TaskKind};
-use plumbline_core::{discovery, workspaces};
+use plumbline_core::{ci_logins, discovery, workspaces};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -16,6 +16,7 @@ pub async fn handle(deps: &Deps, task: &ClaimedTask) -> Result<Value, FailedAtte
         TaskKind::RepositoryDiscover => discovery::tasks::look(deps, task).await,
         TaskKind::WorkspaceImport => discovery::tasks::import(deps, task).await,
         TaskKind::WorkspaceBranches => workspaces::tasks::branches(deps, task).await,
+        TaskKind::IssuerKeys => ci_logins::tasks::fetch_keys(deps, task).await,
         TaskKind::RunPlan | TaskKind::RunApply => {
             Err(FailedAttempt::Permanent("this kind of task needs an executor".into()))
         }

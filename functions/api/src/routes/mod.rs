@@ -5,6 +5,7 @@ mod approvals;
 mod audit;
 mod auth;
 mod business_units;
+mod ci_logins;
 mod health;
 mod runs;
 mod state_locks;
@@ -23,6 +24,7 @@ pub fn all() -> OpenApiRouter<Deps> {
         .merge(audit::routes())
         .merge(auth::routes())
         .merge(business_units::routes())
+        .merge(ci_logins::routes())
         .merge(health::routes())
         .merge(runs::routes())
         .merge(state_locks::routes())
