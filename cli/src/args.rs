@@ -7,6 +7,7 @@ use crate::commands::api_keys::ApiKeyCommand;
 use crate::commands::approvals::{ApproveArgs, RejectArgs};
 use crate::commands::audit::AuditCommand;
 use crate::commands::business_units::BusinessUnitCommand;
+use crate::commands::ci_logins::CiTrustCommand;
 use crate::commands::completions::CompletionsArgs;
 use crate::commands::runs::RunCommand;
 use crate::commands::sessions::LoginArgs;
@@ -91,6 +92,9 @@ pub enum Command {
     /// API keys: credentials of programs, for one business unit each.
     #[command(subcommand, visible_alias = "key")]
     ApiKey(ApiKeyCommand),
+    /// Whose CI systems get short keys for their own tokens.
+    #[command(subcommand)]
+    CiTrust(CiTrustCommand),
     /// Business units: who owns what.
     #[command(subcommand, visible_alias = "bu")]
     BusinessUnit(BusinessUnitCommand),

@@ -23,6 +23,7 @@ use crate::world::World;
 enum Story {
     SignIn,
     Keys,
+    CiLogins,
     Units,
     Workspaces,
     Repositories,
@@ -51,6 +52,9 @@ fn row(action: Action) -> (Story, &'static str, By) {
         A::ApiKeyCreate | A::ApiKeyRegenerate | A::ApiKeyRotate | A::ApiKeyRevoke => {
             (Story::Keys, "api_key", Person)
         }
+        A::CiTrustRuleCreate | A::CiTrustRuleDelete => (Story::CiLogins, "ci_trust_rule", Person),
+        // By a job, which is nobody that is known here.
+        A::CiLogin => (Story::CiLogins, "api_key", System),
         A::BusinessUnitCreate | A::BusinessUnitUpdate => (Story::Units, "business_unit", Person),
         A::WorkspaceCreate | A::WorkspaceUpdate | A::WorkspaceDelete => {
             (Story::Workspaces, "workspace", Person)
@@ -138,6 +142,7 @@ async fn tell(story: Story) -> TestPlane {
     match story {
         Story::SignIn => sign_in().await,
         Story::Keys => keys().await,
+        Story::CiLogins => crate::api::ci_logins::story().await,
         Story::Units => units().await,
         Story::Workspaces => workspaces().await,
         Story::Repositories => repositories().await,

@@ -5,6 +5,7 @@
 
 mod again;
 mod fake_sts;
+mod idp;
 mod moto;
 mod pgbouncer;
 mod plane;

@@ -4,6 +4,7 @@ pub mod api_keys;
 pub mod approvals;
 pub mod audit;
 pub mod business_units;
+pub mod ci_logins;
 pub mod completions;
 pub mod runs;
 pub mod sessions;
@@ -37,6 +38,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         Command::Audit(command) => audit::run(&app, command).await,
         Command::Tasks(command) => tasks::run(&app, command).await,
         Command::ApiKey(command) => api_keys::run(&app, command).await,
+        Command::CiTrust(command) => ci_logins::run(&app, command).await,
         Command::BusinessUnit(command) => business_units::run(&app, command).await,
     }
 }

@@ -4,6 +4,7 @@ mod api_keys;
 mod audit;
 mod auth;
 mod business_units;
+pub mod ci_logins;
 mod permissions;
 mod repeated;
 mod repositories;

@@ -101,6 +101,10 @@ impl Everybody {
             ("POST", "/business-units") => Some(json!({ "slug": format!("unit-{n}"), "name": "Unit" })),
             // Under its slug the others ask for it.
             ("PUT", "/business-units/{id}") => Some(json!({ "slug": "default", "name": "Renamed" })),
+            ("POST", "/ci-trust-rules") => {
+                let issuer = "https://token.example.com";
+                Some(json!({ "name": n.to_string(), "issuer": issuer, "audience": "a", "subject": "repo:a/b" }))
+            }
             ("POST", "/workspaces") => {
                 Some(json!({ "name": "net", "environment": "dev", "repo_url": repository }))
             }

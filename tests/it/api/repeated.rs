@@ -42,6 +42,11 @@ impl Desk {
         let repository = json!({ "repo_url": format!("https://git.example.com/{n}.git") });
         let (id, body) = match route.pattern.as_str() {
             "/api/v1/business-units" => ("", Some(json!({ "slug": format!("unit-{n}"), "name": "Unit" }))),
+            "/api/v1/ci-trust-rules" => {
+                let issuer = "https://token.example.com";
+                let rule = json!({ "name": n.to_string(), "issuer": issuer, "audience": "a", "subject": "repo:a/b" });
+                ("", Some(rule))
+            }
             "/api/v1/workspaces" => {
                 let mut new = json!({ "name": "net", "environment": "dev" });
                 new["repo_url"] = repository["repo_url"].clone();

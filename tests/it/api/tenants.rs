@@ -40,9 +40,10 @@ impl Foreign {
         let version = backend.versions().await[0]["id"].clone();
         let quarantined = backend.quarantined().await[0]["id"].clone();
         let text = |id: &Value| id.as_str().unwrap().to_owned();
-        let key = Self::api_key(&backend).await;
+        let (key, rule) = (Self::api_key(&backend).await, Self::trust_rule(&backend).await);
         let ids = BTreeMap::from([
             ("api-keys", key),
+            ("ci-trust-rules", rule),
             ("business-units", backend.unit.to_string()),
             ("workspaces", backend.workspace.to_string()),
             ("runs", text(&run["id"])),
@@ -69,6 +70,14 @@ impl Foreign {
         let body = json!({ "name": "theirs" });
         let (_, _, key) = backend.plane.call("POST", "/api/v1/api-keys", admin.as_str(), body).await;
         key["id"].as_str().unwrap().to_owned()
+    }
+
+    async fn trust_rule(backend: &Backend) -> String {
+        let admin = backend.plane.member(backend.unit, Role::Admin).await;
+        let body = json!({ "name": "theirs", "issuer": "https://token.example.com", "audience": "a",
+                           "subject": "repo:acme/infra" });
+        let (_, _, rule) = backend.plane.call("POST", "/api/v1/ci-trust-rules", admin.as_str(), body).await;
+        rule["id"].as_str().unwrap().to_owned()
     }
 
     pub(super) fn plane(&self) -> &TestPlane {
