@@ -96,20 +96,17 @@ pub async fn run(app: &App, command: CiTrustCommand) -> anyhow::Result<Outcome> 
                 let claims = rule.claims.iter().map(|(name, text)| format!("{name}={text}"));
                 let claims = claims.collect::<Vec<_>>().join(", ");
                 let workspaces = rule.workspace_ids.map_or_else(|| "all".into(), |ids| ids.join(", "));
-                facts(
-                    screen,
-                    &[
-                        ("rule", rule.name),
-                        ("id", rule.id),
-                        ("issuer", rule.issuer),
-                        ("audience", rule.audience),
-                        ("subject", rule.subject),
-                        ("claims", claims),
-                        ("capability", rule.capability),
-                        ("workspaces", workspaces),
-                        ("keys", format!("good for {} minutes", rule.key_minutes)),
-                    ],
-                )
+                screen.print(&facts(&[
+                    ("rule", Some(rule.name)),
+                    ("id", Some(rule.id)),
+                    ("issuer", Some(rule.issuer)),
+                    ("audience", Some(rule.audience)),
+                    ("subject", Some(rule.subject)),
+                    ("claims", Some(claims).filter(|claims| !claims.is_empty())),
+                    ("capability", Some(rule.capability)),
+                    ("workspaces", Some(workspaces)),
+                    ("keys", Some(format!("good for {} minutes", rule.key_minutes))),
+                ]))
             })
         }
         CiTrustCommand::Delete { id, yes } => {

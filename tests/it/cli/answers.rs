@@ -272,6 +272,28 @@ fn operators() -> Vec<Row> {
         ),
         ("tasks replay T", "POST /tasks/T/replay", Get("POST /tasks/T/replay"), "Queued again as task T."),
         (
+            "ci-trust list",
+            "GET /ci-trust-rules",
+            Get("GET /ci-trust-rules"),
+            "ID NAME CAPABILITY SUBJECT\nC main apply repo:acme/infra:ref:refs/heads/main",
+        ),
+        (
+            "ci-trust create main --issuer https://token.example.com --audience a --subject repo:acme/infra \
+             --claim environment=prod --capability apply --workspace W",
+            r#"POST /ci-trust-rules {"audience":"a","capability":"apply","claims":{"environment":"prod"},"issuer":"https://token.example.com","key_minutes":15,"name":"main","subject":"repo:acme/infra","workspace_ids":["W"]}"#,
+            Get("POST /ci-trust-rules"),
+            "Created trust rule main, id C.",
+        ),
+        (
+            "ci-trust show C",
+            "GET /ci-trust-rules/C",
+            Get("GET /ci-trust-rules/C"),
+            "rule main\nid C\nissuer https://token.example.com\naudience a\n\
+             subject repo:acme/infra:ref:refs/heads/main\nclaims environment=prod\ncapability apply\nworkspaces W\n\
+             keys good for 15 minutes",
+        ),
+        ("ci-trust delete C --yes", "DELETE /ci-trust-rules/C", Nothing, "Deleted trust rule C."),
+        (
             "api-key list",
             "GET /api-keys",
             Get("GET /api-keys"),

@@ -6,6 +6,7 @@ use crate::cli::server::{FakeServer, Reply};
 
 /// Ids of the one thing of each kind, and the letter that stands for it in the table.
 pub(super) const IDS: &[(char, &str)] = &[
+    ('C', "0190f3c2-0000-7000-8000-0000000000a2"),
     ('K', "0190f3c2-0000-7000-8000-0000000000a1"),
     ('W', "0190f3c2-0000-7000-8000-0000000000b1"),
     ('R', "0190f3c2-0000-7000-8000-0000000000d1"),
@@ -56,6 +57,9 @@ pub(super) fn replies(command: &str) -> Vec<(&'static str, u16, Value)> {
     let unit = json!({ "id": id('U'), "slug": "default", "name": "Default" });
     let key = json!({ "id": id('K'), "name": "ci", "token_prefix": "plb_abcdefgh", "capability": "plan",
         "workspace_ids": [id('W')] });
+    let rule = json!({ "id": id('C'), "name": "main", "issuer": "https://token.example.com", "audience": "a",
+        "subject": "repo:acme/infra:ref:refs/heads/main", "claims": { "environment": "prod" },
+        "capability": "apply", "workspace_ids": [id('W')], "key_minutes": 15 });
     let mut minted = key.clone();
     minted["token"] = json!("plb_the-token");
     let change = json!([{ "address": "terraform_data.web", "actions": ["create"] }]);
@@ -134,6 +138,10 @@ pub(super) fn replies(command: &str) -> Vec<(&'static str, u16, Value)> {
         ("POST /tasks/T/replay", 201, task),
         ("GET /audit", 200, items(&entry)),
         ("GET /audit/verify", 200, json!({ "ok": true, "chains": 2, "entries": 40, "broken": [] })),
+        ("GET /ci-trust-rules", 200, items(&rule)),
+        ("POST /ci-trust-rules", 201, rule.clone()),
+        ("GET /ci-trust-rules/C", 200, rule),
+        ("DELETE /ci-trust-rules/C", 204, Value::Null),
         ("GET /api-keys", 200, items(&key)),
         ("POST /api-keys", 201, minted.clone()),
         ("GET /api-keys/K", 200, key.clone()),
