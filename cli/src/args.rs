@@ -8,6 +8,7 @@ use crate::commands::api_keys::ApiKeyCommand;
 use crate::commands::approvals::{ApproveArgs, RejectArgs};
 use crate::commands::audit::AuditCommand;
 use crate::commands::business_units::BusinessUnitCommand;
+use crate::commands::ci_logins::CiTrustCommand;
 use crate::commands::cloud_accounts::{AccountCommand, ClusterCommand};
 use crate::commands::completions::CompletionsArgs;
 use crate::commands::config::ConfigCommand;
@@ -108,6 +109,9 @@ pub enum Command {
     /// API keys: credentials of programs, for one business unit each.
     #[command(subcommand, visible_alias = "key")]
     ApiKey(ApiKeyCommand),
+    /// Whose CI systems get short keys for their own tokens.
+    #[command(subcommand)]
+    CiTrust(CiTrustCommand),
     /// Business units: who owns what.
     #[command(subcommand, visible_aliases = ["unit", "bu"])]
     BusinessUnit(BusinessUnitCommand),

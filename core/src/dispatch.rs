@@ -40,7 +40,8 @@ pub async fn dead_lettered(
         | TaskKind::WorkspaceBranches
         | TaskKind::WorkspaceImport
         | TaskKind::GitCredentialTest
-        | TaskKind::AwsAccountTest => Ok(()),
+        | TaskKind::AwsAccountTest
+        | TaskKind::IssuerKeys => Ok(()),
     }
 }
 
@@ -53,6 +54,7 @@ pub async fn lock_subject(tx: &Tx<'_>, kind: TaskKind, subject_id: uuid::Uuid) -
         | TaskKind::WorkspaceBranches
         | TaskKind::WorkspaceImport
         | TaskKind::GitCredentialTest
-        | TaskKind::AwsAccountTest => Ok(()),
+        | TaskKind::AwsAccountTest
+        | TaskKind::IssuerKeys => Ok(()),
     }
 }

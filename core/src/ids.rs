@@ -115,6 +115,8 @@ ids! {
     ApiKeyId;
     /// One secret that access tokens are signed with: `kid` in their header.
     JwtSecretId;
+    /// A rule by which a CI system's tokens are taken.
+    TrustRuleId;
 }
 
 /// Makes ids. The only place where ids come from.

@@ -16,6 +16,7 @@ pub mod access;
 pub mod api_keys;
 pub mod audit;
 pub mod business_units;
+pub mod ci_logins;
 pub mod cloud_accounts;
 pub mod config;
 pub mod digest;

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 use crate::ports::Launcher;
-use crate::{Deps, audit, executors, idempotency, presence, runs, sessions, tasks, tfstates};
+use crate::{Deps, api_keys, audit, executors, idempotency, presence, runs, sessions, tasks, tfstates};
 
 /// What became of one sweep.
 #[derive(Clone, Debug)]
@@ -35,6 +35,7 @@ pub async fn run_all(deps: &Deps, launcher: &dyn Launcher) -> Vec<SweepReport> {
         run("audit.checkpoint", async { audit::service::checkpoint(deps).await.map(usize::from) }).await,
         run("sessions.retention", async { sessions::service::forget(deps).await.map(rows) }).await,
         run("presence.retention", async { presence::service::forget(deps).await.map(rows) }).await,
+        run("api_keys.retention", async { api_keys::service::forget(deps).await.map(rows) }).await,
         run("idempotency.retention", async { idempotency::service::forget(deps).await.map(rows) }).await,
         run("tasks.counters", tasks::sweeps::repair_counters(deps)).await,
         run("tasks.retention", tasks::sweeps::forget_finished(deps)).await,

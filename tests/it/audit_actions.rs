@@ -26,6 +26,7 @@ use crate::world::World;
 enum Story {
     SignIn,
     Keys,
+    CiLogins,
     Units,
     People,
     Passwords,
@@ -77,6 +78,9 @@ fn row(action: Action) -> (Story, &'static str, By) {
         | A::UserInviteAccept
         | A::SessionEndAll => (Story::Passwords, "user", Person),
         A::SessionEnd => (Story::Passwords, "session", Person),
+        A::CiTrustRuleCreate | A::CiTrustRuleDelete => (Story::CiLogins, "ci_trust_rule", Person),
+        // By a job, which is nobody that is known here.
+        A::CiLogin => (Story::CiLogins, "api_key", System),
         A::WorkspaceCreate | A::WorkspaceUpdate | A::WorkspaceDelete => {
             (Story::Workspaces, "workspace", Person)
         }
@@ -182,6 +186,7 @@ async fn tell(story: Story) -> TestPlane {
     match story {
         Story::SignIn => sign_in().await,
         Story::Keys => keys().await,
+        Story::CiLogins => crate::api::ci_logins::story().await,
         Story::Units => units().await,
         Story::People => stories::people().await,
         Story::Passwords => stories::passwords().await,

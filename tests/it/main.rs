@@ -6,6 +6,7 @@
 mod again;
 mod fake_github;
 mod fake_sts;
+mod idp;
 mod moto;
 mod pgbouncer;
 mod plane;

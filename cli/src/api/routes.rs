@@ -135,6 +135,11 @@ routes! {
     REGENERATE_API_KEY: 1 = Post "/api/v1/api-keys/{id}/regenerate";
     ROTATE_API_KEY: 1 = Post "/api/v1/api-keys/{id}/rotate";
 
+    LIST_CI_TRUST_RULES: 0 = Get "/api/v1/ci-trust-rules";
+    CREATE_CI_TRUST_RULE: 0 = Post "/api/v1/ci-trust-rules";
+    GET_CI_TRUST_RULE: 1 = Get "/api/v1/ci-trust-rules/{id}";
+    DELETE_CI_TRUST_RULE: 1 = Delete "/api/v1/ci-trust-rules/{id}";
+
     LIST_BUSINESS_UNITS: 0 = Get "/api/v1/business-units";
     CREATE_BUSINESS_UNIT: 0 = Post "/api/v1/business-units";
     RENAME_BUSINESS_UNIT: 1 = Put "/api/v1/business-units/{id}";

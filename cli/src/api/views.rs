@@ -148,6 +148,22 @@ pub struct ApiKey {
     pub superseded_by_id: Option<String>,
 }
 
+/// A rule by which a CI system's tokens are taken.
+#[derive(Clone, Debug, Deserialize)]
+pub struct CiTrustRule {
+    pub id: String,
+    pub name: String,
+    pub issuer: String,
+    pub audience: String,
+    pub subject: String,
+    #[serde(default)]
+    pub claims: BTreeMap<String, String>,
+    pub capability: String,
+    #[serde(default)]
+    pub workspace_ids: Option<Vec<String>>,
+    pub key_minutes: i64,
+}
+
 /// An API key that has just got a token.
 #[derive(Clone, Deserialize)]
 pub struct MintedApiKey {

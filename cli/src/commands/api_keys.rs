@@ -78,7 +78,7 @@ pub struct CreateArgs {
 
 /// How far a key goes.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Capability {
+pub enum Capability {
     /// Reads what a viewer reads.
     Read,
     /// Plans, but applies nothing.
@@ -90,7 +90,8 @@ enum Capability {
 }
 
 impl Capability {
-    fn word(self) -> &'static str {
+    /// The word on the wire.
+    pub fn word(self) -> &'static str {
         match self {
             Self::Read => "read",
             Self::Plan => "plan",

@@ -5,6 +5,7 @@ pub mod api_keys;
 pub mod approvals;
 pub mod audit;
 pub mod business_units;
+pub mod ci_logins;
 pub mod cloud_accounts;
 pub mod completions;
 pub mod config;
@@ -48,6 +49,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         Command::Tasks(command) => tasks::run(&app, command).await,
         Command::GitCredential(command) => git_credentials::run(&app, command).await,
         Command::ApiKey(command) => api_keys::run(&app, command).await,
+        Command::CiTrust(command) => ci_logins::run(&app, command).await,
         Command::BusinessUnit(command) => business_units::run(&app, command).await,
         Command::User(command) => users::run(&app, command).await,
         Command::Config(command) => config::run(&app, command).await,

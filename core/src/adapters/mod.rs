@@ -4,6 +4,7 @@ mod directory_store;
 mod git;
 mod local_launcher;
 mod wakers;
+pub mod web;
 
 pub use directory_store::{DirectoryStore, Grant, GrantError};
 pub use git::{Branches, FileList, Git, GitError, GitLogin};

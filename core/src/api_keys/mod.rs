@@ -5,6 +5,8 @@
 //! token is stored. A rotated key never lives longer than it would have, and is rotated once. A key with a list of
 //! workspaces reaches nothing else, also when all of them are gone.
 //!
+//! A key that a trust rule gave to a CI system has no owner: the rule stands for it, and takes its keys along when it goes.
+//!
 //! Minting takes no idempotency key: the answer holds a secret, which is stored nowhere.
 
 mod error;
@@ -18,5 +20,5 @@ mod store;
 mod tests;
 
 pub use error::ApiKeyError;
-pub use model::{ApiKeyView, MintedKey, NewApiKey, Rotation};
-pub use rules::TOKEN_PREFIX;
+pub use model::{ApiKeyView, KeyOfRule, MintedKey, NewApiKey, Rotation, RuleKey};
+pub use rules::{TOKEN_PREFIX, distinct};

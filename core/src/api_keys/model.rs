@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::access::{Capability, Role};
-use crate::ids::{ApiKeyId, BusinessUnitId, UserId, WorkspaceId};
+use crate::ids::{ApiKeyId, BusinessUnitId, TrustRuleId, UserId, WorkspaceId};
 
 /// A key as people see it: everything but the token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -23,8 +23,10 @@ pub struct ApiKeyView {
     pub workspace_ids: Option<Vec<WorkspaceId>>,
     /// Its unit.
     pub business_unit_id: BusinessUnitId,
-    /// Whose power it borrows.
-    pub user_id: UserId,
+    /// Whose power it borrows; absent for a key of a CI system.
+    pub user_id: Option<UserId>,
+    /// The trust rule that gave it to a CI system.
+    pub trust_rule_id: Option<TrustRuleId>,
     /// Who made it.
     pub created_by: Option<UserId>,
     /// When.
@@ -90,6 +92,42 @@ impl std::fmt::Debug for MintedKey {
     }
 }
 
+/// A key to make for a CI system.
+#[derive(Clone, Debug)]
+pub struct KeyOfRule<'a> {
+    /// The rule's unit.
+    pub unit: BusinessUnitId,
+    /// The rule.
+    pub rule: TrustRuleId,
+    /// What it is for.
+    pub name: &'a str,
+    /// How far it goes.
+    pub capability: Capability,
+    /// The only workspaces that it reaches; `None` for all of the unit.
+    pub workspace_ids: Option<Vec<WorkspaceId>>,
+    /// How long it is good.
+    pub minutes: i32,
+}
+
+/// The key that was made for a CI system.
+#[derive(Clone)]
+pub struct RuleKey {
+    /// Its id.
+    pub id: ApiKeyId,
+    /// Its token.
+    pub token: String,
+    /// The first characters of it.
+    pub token_prefix: String,
+    /// When it ends.
+    pub expires_at: DateTime<Utc>,
+}
+
+impl std::fmt::Debug for RuleKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RuleKey").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
 /// What the database says about the bearer of a key's token.
 #[derive(Clone, Debug)]
 pub(super) struct Standing {
@@ -103,8 +141,8 @@ pub(super) struct Standing {
     /// Made before the installation was restored.
     pub outdated: bool,
     pub unit_archived: bool,
-    pub owner: UserId,
-    /// What the owner may do in the unit now; `None` if nothing.
+    pub owner: Option<UserId>,
+    /// What the owner may do in the unit now; `None` if nothing. Everything for a key of a trust rule.
     pub owner_role: Option<Role>,
     /// The database's clock.
     pub at: DateTime<Utc>,

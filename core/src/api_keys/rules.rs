@@ -60,7 +60,7 @@ pub(super) fn check(new: &NewApiKey) -> Result<(), ApiKeyError> {
 }
 
 /// The listed workspaces, each once.
-pub(super) fn distinct(ids: &[WorkspaceId]) -> Vec<uuid::Uuid> {
+pub fn distinct(ids: &[WorkspaceId]) -> Vec<uuid::Uuid> {
     ids.iter().map(|id| id.0).collect::<BTreeSet<_>>().into_iter().collect()
 }
 

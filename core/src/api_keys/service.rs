@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
-use super::model::{ApiKeyView, MintedKey, NewApiKey, Rotation};
+use super::model::{ApiKeyView, KeyOfRule, MintedKey, NewApiKey, Rotation, RuleKey};
 use super::store::{self, Secret};
 use super::{ApiKeyError, rules};
 use crate::Deps;
@@ -25,7 +25,7 @@ pub async fn authenticate(deps: &Deps, token: &str) -> Result<Ctx, SessionError>
         .ok_or(SessionError::Unauthenticated("there is no such API key; it may have been regenerated"))?;
     let role = rules::judge(&standing)?;
     Ok(Ctx {
-        actor: Actor::Key { id: standing.id, name: standing.name, owner: Some(standing.owner) },
+        actor: Actor::Key { id: standing.id, name: standing.name, owner: standing.owner },
         credential: Credential::Key { capability: standing.capability, workspaces: standing.workspaces },
         scope: Scope::One(standing.business_unit_id),
         // A key of an archived unit is dead.
@@ -122,7 +122,9 @@ pub async fn rotate(
                 workspace_ids: before.workspace_ids,
                 expires_at: rotation.expires_at.or(before.expires_at),
             };
-            let key = insert(deps, tx, unit, &new, &secret, (before.user_id, made_by)).await?;
+            // A key of a trust rule lives for minutes; nobody rotates it.
+            let owner = before.user_id.ok_or(ApiKeyError::NotFound)?;
+            let key = insert(deps, tx, unit, &new, &secret, (owner, made_by)).await?;
             store::supersede(tx, id, key.id, overlap_hours).await?;
             let details = json!({
                 "superseded_by_id": key.id, "overlap_hours": overlap_hours, "token_prefix": key.token_prefix,
@@ -168,6 +170,22 @@ pub async fn end_of_owner(
         audit::service::record(tx, &entry(actor.clone(), Action::ApiKeyRevoke, unit, id, details)).await?;
     }
     Ok(())
+}
+
+/// Makes a key of a trust rule. The caller's transaction records why.
+pub async fn create_for_rule(tx: &Tx<'_>, deps: &Deps, new: &KeyOfRule<'_>) -> Result<RuleKey, DbError> {
+    let id: ApiKeyId = deps.ids.mint();
+    let (secret, token) = mint();
+    let expires_at = store::insert_of_rule(tx, id, new, &secret).await?;
+    if let Some(listed) = &new.workspace_ids {
+        store::confine(tx, new.unit, id, rules::distinct(listed)).await?;
+    }
+    Ok(RuleKey { id, token, token_prefix: secret.prefix, expires_at })
+}
+
+/// Removes the keys of CI systems that are over for good. Returns how many rows went.
+pub async fn forget(deps: &Deps) -> Result<u64, DbError> {
+    store::forget(&deps.db.conn().await?).await
 }
 
 async fn insert(

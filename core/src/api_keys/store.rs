@@ -1,8 +1,9 @@
 //! SQL of API keys.
 
+use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::model::{ApiKeyView, Life, NewApiKey, Standing};
+use super::model::{ApiKeyView, KeyOfRule, Life, NewApiKey, Standing};
 use crate::access::{Capability, Role};
 use crate::db::{DbError, Query, Row, Tx};
 use crate::digest::Sha256Digest;
@@ -10,8 +11,8 @@ use crate::ids::{ApiKeyId, BusinessUnitId, UserId, WorkspaceId};
 
 macro_rules! columns {
     () => {
-        "key.id, key.name, key.token_prefix, key.capability, key.business_unit_id, key.user_id, key.created_by,
-         key.created_at, key.last_used_at, key.expires_at, key.revoked_at, key.rotated_at, key.superseded_by_id,
+        "key.id, key.name, key.token_prefix, key.capability, key.business_unit_id, key.user_id, key.trust_rule_id,
+         key.created_by, key.created_at, key.last_used_at, key.expires_at, key.revoked_at, key.rotated_at, key.superseded_by_id,
          CASE WHEN key.confined
               THEN ARRAY(SELECT workspace_id FROM api_key_workspaces
                          WHERE api_key_id = key.id ORDER BY workspace_id) END AS workspaces"
@@ -27,6 +28,7 @@ fn view(row: &Row) -> ApiKeyView {
         workspace_ids: row.get("workspaces"),
         business_unit_id: row.get("business_unit_id"),
         user_id: row.get("user_id"),
+        trust_rule_id: row.get("trust_rule_id"),
         created_by: row.get("created_by"),
         created_at: row.get("created_at"),
         last_used_at: row.get("last_used_at"),
@@ -119,6 +121,47 @@ pub(super) async fn confine(
     tx.execute(CONFINE, &[&unit, &key, &workspaces]).await
 }
 
+const INSERT_OF_RULE: &str = "
+    INSERT INTO api_keys (id, business_unit_id, name, token_prefix, token_hash, capability, confined, trust_rule_id,
+                          expires_at, epoch)
+    SELECT $1, $2, $3, $4, $5, $6, $7, $8, plumbline_now() + $9 * interval '1 minute', epoch FROM installation
+    RETURNING expires_at";
+
+/// Makes a key of a trust rule; gives when it ends.
+pub(super) async fn insert_of_rule(
+    tx: &Tx<'_>,
+    id: ApiKeyId,
+    new: &KeyOfRule<'_>,
+    secret: &Secret,
+) -> Result<DateTime<Utc>, DbError> {
+    let row = tx
+        .query_one(
+            INSERT_OF_RULE,
+            &[
+                &id,
+                &new.unit,
+                &new.name,
+                &secret.prefix,
+                &&secret.hash.0[..],
+                &new.capability.as_str(),
+                &new.workspace_ids.is_some(),
+                &new.rule,
+                &new.minutes,
+            ],
+        )
+        .await?;
+    Ok(row.get("expires_at"))
+}
+
+const FORGET: &str = "
+    DELETE FROM api_keys
+    WHERE trust_rule_id IS NOT NULL AND expires_at < (SELECT plumbline_now()) - interval '1 day'";
+
+/// Removes the keys of trust rules that are over for good. How many there were.
+pub(super) async fn forget(query: &impl Query) -> Result<u64, DbError> {
+    query.execute(FORGET, &[]).await
+}
+
 const FIND: &str = concat!(
     "SELECT ",
     columns!(),
@@ -137,7 +180,7 @@ const LIST: &str = concat!(
     "SELECT ",
     columns!(),
     " FROM api_keys key
-      WHERE key.business_unit_id = $1 AND ($2::uuid IS NULL OR key.id < $2)
+      WHERE key.business_unit_id = $1 AND key.trust_rule_id IS NULL AND ($2::uuid IS NULL OR key.id < $2)
       ORDER BY key.id DESC LIMIT $3"
 );
 

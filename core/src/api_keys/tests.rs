@@ -18,7 +18,7 @@ fn standing(capability: Capability, owner_role: Option<Role>) -> Standing {
         expired: false,
         outdated: false,
         unit_archived: false,
-        owner: UserId(Uuid::nil()),
+        owner: Some(UserId(Uuid::nil())),
         owner_role,
         at: DateTime::UNIX_EPOCH,
     }

@@ -52,7 +52,8 @@ pub fn phase_of(kind: TaskKind) -> Option<RunPhase> {
         | TaskKind::WorkspaceBranches
         | TaskKind::WorkspaceImport
         | TaskKind::GitCredentialTest
-        | TaskKind::AwsAccountTest => None,
+        | TaskKind::AwsAccountTest
+        | TaskKind::IssuerKeys => None,
     }
 }
 

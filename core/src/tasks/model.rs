@@ -58,6 +58,8 @@ kinds! {
     GitCredentialTest => "git_credential_test", Short;
     /// Ask AWS who the credentials of a registered account are.
     AwsAccountTest => "aws_account_test", Short;
+    /// Fetch the public keys of an issuer of CI systems' tokens.
+    IssuerKeys => "issuer_keys", Short;
 }
 
 /// Who runs a task.

@@ -14,7 +14,8 @@ pub fn attempts_max(kind: TaskKind) -> i32 {
         | TaskKind::WorkspaceBranches
         | TaskKind::WorkspaceImport
         | TaskKind::GitCredentialTest
-        | TaskKind::AwsAccountTest => 2,
+        | TaskKind::AwsAccountTest
+        | TaskKind::IssuerKeys => 2,
     }
 }
 
@@ -26,7 +27,8 @@ pub fn is_replayable(kind: TaskKind) -> bool {
         | TaskKind::WorkspaceBranches
         | TaskKind::WorkspaceImport
         | TaskKind::GitCredentialTest
-        | TaskKind::AwsAccountTest => true,
+        | TaskKind::AwsAccountTest
+        | TaskKind::IssuerKeys => true,
     }
 }
 

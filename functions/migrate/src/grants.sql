@@ -48,12 +48,15 @@ GRANT EXECUTE ON FUNCTION audit_append(uuid, text, text, text)
 -- api: people, sessions, settings, runs as people change them. Not what executors report: plans, logs, artifacts.
 GRANT SELECT ON users, memberships, invites, user_presence, sessions, login_attempts, idempotency_keys, queue_units, tasks,
     finished_tasks, launch_budget, workspaces, blobs, runs, run_steps, log_chunks, touched_resources, artifacts, executors,
-    tickets, tfstates, state_versions, quarantined_states, state_uploads, api_keys, api_key_workspaces, audit_entries,
-    audit_heads, audit_checkpoints, git_credentials TO plumbline_api;
+    tickets, tfstates, state_versions, quarantined_states, state_uploads, api_keys, api_key_workspaces, ci_trust_rules,
+    ci_trust_rule_workspaces, ci_issuers, audit_entries, audit_heads, audit_checkpoints, git_credentials TO plumbline_api;
 GRANT INSERT, UPDATE ON business_units, user_presence, sessions, login_attempts, idempotency_keys, queue_units, workspaces,
     runs, run_steps, tfstates, quarantined_states, api_keys TO plumbline_api;
 GRANT INSERT, UPDATE, DELETE ON users, memberships, invites TO plumbline_api;
-GRANT INSERT ON api_key_workspaces TO plumbline_api;
+GRANT INSERT ON api_key_workspaces, ci_trust_rule_workspaces TO plumbline_api;
+GRANT INSERT, DELETE ON ci_trust_rules TO plumbline_api;
+-- That an issuer's keys are wanted; the keys themselves are for outbound to write.
+GRANT INSERT (issuer, asked_at), UPDATE (asked_at) ON ci_issuers TO plumbline_api;
 GRANT INSERT, UPDATE, DELETE ON tasks, git_credentials TO plumbline_api;
 GRANT INSERT ON finished_tasks, state_versions, blobs TO plumbline_api;
 GRANT UPDATE ON launch_budget, tickets, executors TO plumbline_api;
@@ -110,13 +113,16 @@ GRANT SELECT ON aws_accounts TO plumbline_outbound;
 GRANT SELECT (business_unit_id, subscription_id) ON azure_subscriptions TO plumbline_outbound;
 GRANT SELECT (business_unit_id, project_id) ON gcp_projects TO plumbline_outbound;
 
+GRANT SELECT, UPDATE (jwks, fetched_at) ON ci_issuers TO plumbline_outbound;
+
 -- reconciler: every sweep. It forgets sessions but reads no password.
 GRANT SELECT ON user_presence, sessions, login_attempts, idempotency_keys, tasks, finished_tasks, queue_units, launch_budget,
     executors, tickets, runs, run_steps, log_chunks, artifacts, blobs, workspaces, tfstates, state_versions, quarantined_states,
     state_uploads, audit_entries, audit_heads, audit_checkpoints TO plumbline_reconciler;
-GRANT DELETE ON user_presence, sessions, login_attempts, idempotency_keys, finished_tasks, blobs, jwt_secrets
+GRANT DELETE ON api_keys, user_presence, sessions, login_attempts, idempotency_keys, finished_tasks, blobs, jwt_secrets
     TO plumbline_reconciler;
 GRANT SELECT (id, accepted_until) ON jwt_secrets TO plumbline_reconciler;
+GRANT SELECT (trust_rule_id, expires_at) ON api_keys TO plumbline_reconciler;
 GRANT INSERT, UPDATE ON sweep_ticks, queue_units, executors, tickets, artifacts, blobs, tfstates, quarantined_states,
     state_uploads TO plumbline_reconciler;
 GRANT INSERT, UPDATE, DELETE ON tasks, log_chunks TO plumbline_reconciler;

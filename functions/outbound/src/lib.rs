@@ -8,7 +8,7 @@ mod aws_accounts;
 use plumbline_core::Deps;
 use plumbline_core::ids::TaskId;
 use plumbline_core::tasks::{self, ClaimedTask, FailedAttempt, Lease, TaskError, TaskKind};
-use plumbline_core::{discovery, git_credentials, workspaces};
+use plumbline_core::{ci_logins, discovery, git_credentials, workspaces};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -20,6 +20,7 @@ pub async fn handle(deps: &Deps, task: &ClaimedTask) -> Result<Value, FailedAtte
         TaskKind::WorkspaceBranches => workspaces::tasks::branches(deps, task).await,
         TaskKind::GitCredentialTest => git_credentials::tasks::test(deps, task).await,
         TaskKind::AwsAccountTest => aws_accounts::test(deps, task).await,
+        TaskKind::IssuerKeys => ci_logins::tasks::fetch_keys(deps, task).await,
         TaskKind::RunPlan | TaskKind::RunApply => {
             Err(FailedAttempt::Permanent("this kind of task needs an executor".into()))
         }

@@ -5,6 +5,7 @@ mod archived;
 mod audit;
 mod auth;
 mod business_units;
+pub mod ci_logins;
 pub(crate) mod cloud_accounts;
 mod config;
 mod git_credentials;

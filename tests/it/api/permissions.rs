@@ -116,6 +116,12 @@ impl Everybody {
                 let memberships = json!([{ "business_unit_id": self.unit.backend.unit, "role": "viewer" }]);
                 Some(json!({ "email": format!("user{n}@plumbline.test"), "memberships": memberships }))
             }
+            ("POST", "/ci-trust-rules") => {
+                let issuer = "https://token.example.com";
+                Some(
+                    json!({ "name": n.to_string(), "issuer": issuer, "audience": "a", "subject": "repo:a/b" }),
+                )
+            }
             ("POST", "/workspaces") => {
                 Some(json!({ "name": "net", "environment": "dev", "repo_url": repository }))
             }

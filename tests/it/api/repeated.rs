@@ -61,6 +61,11 @@ impl Desk {
                 ("", Some(body))
             }
             "/api/v1/auth/jwt-secrets" => ("", Some(json!({ "overlap_minutes": 60 + n }))),
+            "/api/v1/ci-trust-rules" => {
+                let issuer = "https://token.example.com";
+                let rule = json!({ "name": n.to_string(), "issuer": issuer, "audience": "a", "subject": "repo:a/b" });
+                ("", Some(rule))
+            }
             "/api/v1/workspaces" => {
                 let mut new = json!({ "name": "net", "environment": "dev" });
                 new["repo_url"] = repository["repo_url"].clone();

@@ -56,6 +56,24 @@ impl TestPlane {
         (task, answer)
     }
 
+    /// Does the one task that is due, and records how it ended.
+    pub(super) async fn do_short_and_settle(&self) -> Result<Value, FailedAttempt> {
+        let (task, answer) = self.do_short().await;
+        let (deps, outcome) = (&self.deps, answer.clone());
+        let settled = deps.db.transaction(async |tx| match &outcome {
+            Ok(result) => {
+                tasks::service::finish(tx, task.lease, FinishedOutcome::Done, None, Some(result)).await
+            }
+            // However it failed, it is over: nothing is tried again behind the test's back.
+            Err(failure) => {
+                let failure = FailedAttempt::Permanent(failure.why().to_owned());
+                tasks::service::fail(tx, task.lease, &failure, 0.0, &deps.limits).await.map(drop)
+            }
+        });
+        settled.await.expect("the attempt holds its task");
+        answer
+    }
+
     /// Asks for a short task, does it and reads its result as the person who asked.
     pub(super) async fn short(&self, path: &str, token: &str, body: impl Into<Option<Value>>) -> Value {
         let (status, headers, accepted) = self.call("POST", path, token, body).await;

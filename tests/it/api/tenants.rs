@@ -51,9 +51,10 @@ impl Foreign {
             backend.plane.call("POST", path, backend.token.as_str(), credential).await;
         assert_eq!(status, StatusCode::CREATED, "{credential}");
         let text = |id: &Value| id.as_str().unwrap().to_owned();
-        let key = Self::api_key(&backend).await;
+        let (key, rule) = (Self::api_key(&backend).await, Self::trust_rule(&backend).await);
         let mut ids = BTreeMap::from([
             ("api-keys", key),
+            ("ci-trust-rules", rule),
             ("business-units", backend.unit.to_string()),
             ("users", text(&me["id"])),
             ("sessions", text(&own_sessions["items"][0]["id"])),
@@ -102,6 +103,14 @@ impl Foreign {
         let body = json!({ "name": "theirs" });
         let (_, _, key) = backend.plane.call("POST", "/api/v1/api-keys", admin.as_str(), body).await;
         key["id"].as_str().unwrap().to_owned()
+    }
+
+    async fn trust_rule(backend: &Backend) -> String {
+        let admin = backend.plane.member(backend.unit, Role::Admin).await;
+        let body = json!({ "name": "theirs", "issuer": "https://token.example.com", "audience": "a",
+                           "subject": "repo:acme/infra" });
+        let (_, _, rule) = backend.plane.call("POST", "/api/v1/ci-trust-rules", admin.as_str(), body).await;
+        rule["id"].as_str().unwrap().to_owned()
     }
 
     pub(super) fn plane(&self) -> &TestPlane {

@@ -1,6 +1,7 @@
 //! Every command of `plumb` that succeeds: what it asks, what people see of the answer, and what scripts do.
 
 mod accounts;
+mod ci_logins;
 mod git_credentials;
 mod people;
 mod states;
@@ -43,6 +44,7 @@ fn rows() -> Vec<Row> {
     rows.extend(people::rows());
     rows.extend(git_credentials::rows());
     rows.extend(accounts::rows());
+    rows.extend(ci_logins::rows());
     rows
 }
 

@@ -10,15 +10,16 @@ SELECT key.id, key.name, key.business_unit_id, key.capability, key.user_id,
        key.epoch <> installation.epoch AS outdated, unit.archived_at IS NOT NULL AS unit_archived,
        CASE WHEN key.confined
             THEN ARRAY(SELECT workspace_id FROM api_key_workspaces WHERE api_key_id = key.id) END AS workspaces,
-       CASE WHEN users.disabled_at IS NOT NULL THEN NULL
+       CASE WHEN key.user_id IS NULL THEN 'admin'
+            WHEN users.disabled_at IS NOT NULL THEN NULL
             WHEN users.is_superadmin THEN 'admin'
             ELSE memberships.role END AS owner_role,
        clock.at
 FROM api_keys key
 JOIN business_units unit ON unit.id = key.business_unit_id
-JOIN users ON users.id = key.user_id
 JOIN installation ON installation.id = 1
 CROSS JOIN (SELECT plumbline_now() AS at) AS clock
+LEFT JOIN users ON users.id = key.user_id
 LEFT JOIN memberships
     ON memberships.user_id = key.user_id AND memberships.business_unit_id = key.business_unit_id
 WHERE key.token_hash = $1

@@ -4,6 +4,7 @@ use axum::http::StatusCode;
 use plumbline_core::api_keys::ApiKeyError;
 use plumbline_core::audit::AuditError;
 use plumbline_core::business_units::BusinessUnitError;
+use plumbline_core::ci_logins::CiLoginError;
 use plumbline_core::idempotency::IdempotencyError;
 use plumbline_core::presence::PresenceError;
 use plumbline_core::sessions::SessionError;
@@ -79,6 +80,30 @@ impl From<ApiKeyError> for Problem {
             ApiKeyError::Dead(_) => conflict("api-key-dead", "The API key is dead"),
             ApiKeyError::Rotated => conflict("api-key-rotated", "The API key was rotated before"),
             ApiKeyError::Db(error) => error.into(),
+        }
+    }
+}
+
+impl From<CiLoginError> for Problem {
+    fn from(error: CiLoginError) -> Self {
+        let detail = sentence(&error.to_string());
+        match error {
+            CiLoginError::Access(error) => error.into(),
+            CiLoginError::NotFound => Self::not_found("trust rule"),
+            CiLoginError::Duplicate => {
+                Self::new(StatusCode::CONFLICT, "ci-trust-rule-exists", "The name is taken", detail)
+            }
+            CiLoginError::Invalid { field, reason } => invalid_field(field, reason),
+            CiLoginError::Refused(_) => {
+                Self::new(StatusCode::UNAUTHORIZED, "ci-token-refused", "The token was not taken", detail)
+            }
+            CiLoginError::KeysPending { retry_after_seconds } => {
+                Self::unavailable(detail).retry_after(retry_after_seconds)
+            }
+            CiLoginError::Ambiguous => {
+                Self::new(StatusCode::CONFLICT, "ci-token-ambiguous", "Several trust rules apply", detail)
+            }
+            CiLoginError::Db(error) => error.into(),
         }
     }
 }

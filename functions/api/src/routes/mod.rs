@@ -7,6 +7,7 @@ mod auth;
 mod aws_accounts;
 mod azure_subscriptions;
 mod business_units;
+mod ci_logins;
 mod clusters;
 mod config;
 mod gcp_projects;
@@ -40,6 +41,7 @@ pub fn all() -> OpenApiRouter<Deps> {
         .merge(git_credentials::routes())
         .merge(clusters::routes())
         .merge(gcp_projects::routes())
+        .merge(ci_logins::routes())
         .merge(health::routes())
         .merge(presence::routes())
         .merge(integrations::routes())

@@ -7,6 +7,7 @@ use crate::cli::server::{FakeServer, Reply};
 /// Ids of the one thing of each kind, and the letter that stands for it in the table.
 pub(super) const IDS: &[(char, &str)] = &[
     ('G', "0190f3c2-0000-7000-8000-000000000091"),
+    ('I', "0190f3c2-0000-7000-8000-0000000000a9"),
     ('K', "0190f3c2-0000-7000-8000-0000000000a1"),
     ('S', "0190f3c2-0000-7000-8000-0000000000a2"),
     ('P', "0190f3c2-0000-7000-8000-0000000000a3"),
@@ -66,6 +67,9 @@ pub(super) fn replies(command: &str) -> Vec<(&'static str, u16, Value)> {
         { "id": id('W'), "name": "web", "repo_url": "https://git.example.com/infra.git" }] });
     let key = json!({ "id": id('K'), "name": "ci", "token_prefix": "plb_abcdefgh", "capability": "plan",
         "workspace_ids": [id('W')] });
+    let rule = json!({ "id": id('I'), "name": "main", "issuer": "https://token.example.com", "audience": "a",
+        "subject": "repo:acme/infra:ref:refs/heads/main", "claims": { "environment": "prod" },
+        "capability": "apply", "workspace_ids": [id('W')], "key_minutes": 15 });
     let mut minted = key.clone();
     minted["token"] = json!("plb_the-token");
     let change = json!([{ "address": "terraform_data.web", "actions": ["create"] }]);
@@ -151,6 +155,10 @@ pub(super) fn replies(command: &str) -> Vec<(&'static str, u16, Value)> {
         ("DELETE /git-credentials/G", 204, Value::Null),
         ("GET /git-credentials/G/usage", 200, used),
         ("POST /git-credentials/G/test", 202, started),
+        ("GET /ci-trust-rules", 200, items(&rule)),
+        ("POST /ci-trust-rules", 201, rule.clone()),
+        ("GET /ci-trust-rules/I", 200, rule),
+        ("DELETE /ci-trust-rules/I", 204, Value::Null),
         ("GET /api-keys", 200, items(&key)),
         ("POST /api-keys", 201, minted.clone()),
         ("GET /api-keys/K", 200, key.clone()),
