@@ -83,7 +83,8 @@ async fn whoever_says_nothing_for_a_minute_is_gone_and_is_swept_later() {
     ping(&people, &bob.token, None).await;
     assert_eq!(seen(&people, &bob.token).await.len(), 2);
     people.plane.advance(Duration::from_secs(20)).await;
-    assert_eq!(seen(&people, &bob.token).await.into_keys().collect::<Vec<_>>(), [bob.email.clone()]);
+    let there: Vec<String> = seen(&people, &bob.token).await.into_keys().collect();
+    assert_eq!(there, [bob.email.as_str()]);
     let reconciler = people.plane.as_function(Function::Reconciler);
     assert_eq!(presence::service::forget(&reconciler).await.unwrap(), 0);
     people.plane.advance(Duration::from_secs(540)).await;
