@@ -101,6 +101,10 @@ ids! {
     ArtifactId;
     /// One sign-in and all refresh tokens that follow from it.
     SessionId;
+    /// One Terraform variable, or a run's own copy of it.
+    VariableId;
+    /// One named list of variables.
+    VariableSetId;
 }
 
 /// Makes ids. The only place where ids come from.

@@ -37,6 +37,7 @@ mod terraform;
 mod tools;
 mod touched;
 mod uploads;
+mod variables;
 
 use std::process::ExitCode;
 

@@ -23,6 +23,7 @@ enum Story {
     SignIn,
     Units,
     Workspaces,
+    Variables,
     Repositories,
     Applied,
     Decided,
@@ -50,6 +51,16 @@ fn row(action: Action) -> (Story, &'static str, By) {
         A::WorkspaceCreate | A::WorkspaceUpdate | A::WorkspaceDelete => {
             (Story::Workspaces, "workspace", Person)
         }
+        A::VariableCreate | A::VariableUpdate | A::VariableDelete => (Story::Variables, "variable", Person),
+        A::WorkspaceVariableCreate | A::WorkspaceVariableUpdate | A::WorkspaceVariableDelete => {
+            (Story::Variables, "workspace_variable", Person)
+        }
+        A::VariableSetCreate
+        | A::VariableSetUpdate
+        | A::VariableSetDelete
+        | A::VariableSetAttach
+        | A::VariableSetDetach => (Story::Variables, "variable_set", Person),
+        A::RunSecretsUse => (Story::Variables, "run", System),
         A::WorkspaceImport | A::RepositoryDiscover | A::TaskReplay => (Story::Repositories, "task", Person),
         A::RunTrigger | A::RunApprove | A::RunRead => (Story::Applied, "run", Person),
         A::RunPlanned | A::RunApplyBegin | A::RunEnd => (Story::Applied, "run", System),
@@ -98,7 +109,8 @@ async fn every_action_comes_about_and_says_who_did_what_to_which() {
                 assert_eq!(entry["user_id"].is_string(), by == By::Person, "{entry}");
                 let about = |field: &str| entry[field].is_string();
                 assert_eq!(about("run_id"), resource_type == "run" || of_a_run(action), "{entry}");
-                let in_workspace = ["run", "workspace", "tfstate"].contains(&resource_type);
+                let in_workspace =
+                    ["run", "workspace", "workspace_variable", "tfstate"].contains(&resource_type);
                 assert_eq!(about("workspace_id"), in_workspace, "{entry}");
             }
         }
@@ -117,6 +129,7 @@ async fn tell(story: Story) -> TestPlane {
         Story::SignIn => sign_in().await,
         Story::Units => units().await,
         Story::Workspaces => workspaces().await,
+        Story::Variables => variables().await,
         Story::Repositories => repositories().await,
         Story::Applied => applied().await,
         Story::Decided => decided().await,
@@ -169,6 +182,35 @@ async fn workspaces() -> TestPlane {
     let path = format!("workspaces/{}", world.workspace);
     ok(&world.plane, &world.token, "PUT", &path, json!({ "environment": "prod" })).await;
     ok(&world.plane, &world.token, "DELETE", &path, None).await;
+    world.plane
+}
+
+async fn variables() -> TestPlane {
+    let world = World::new().await;
+    let call = async |method: &str, path: &str, body: Option<Value>| {
+        ok(&world.plane, &world.token, method, path, body).await
+    };
+    let set = call("POST", "variable-sets", Some(json!({ "name": "shared" }))).await;
+    let set = format!("variable-sets/{}", set["id"].as_str().unwrap());
+    call("PATCH", &set, Some(json!({ "priority": 1 }))).await;
+    let attached = format!("{set}/workspaces/{}", world.workspace);
+    call("PUT", &attached, None).await;
+    let own = format!("workspaces/{}/variables", world.workspace);
+    for place in ["variables", &own, &format!("{set}/variables")] {
+        let new = json!({ "key": "k", "value": "hunter2-hunter2", "is_secret": true });
+        let made = call("POST", place, Some(new)).await;
+        let one = format!("{place}/{}", made["id"].as_str().unwrap());
+        call("PATCH", &one, Some(json!({ "description": "d" }))).await;
+        if place != own {
+            call("DELETE", &one, None).await;
+        }
+    }
+    world.trigger("plan").await;
+    FakeExecutor::start(&world.plane).await;
+    let (_, _, kept) = world.plane.call("GET", &format!("/api/v1/{own}"), world.token.as_str(), None).await;
+    call("DELETE", &format!("{own}/{}", kept["items"][0]["id"].as_str().unwrap()), None).await;
+    call("DELETE", &attached, None).await;
+    call("DELETE", &set, None).await;
     world.plane
 }
 

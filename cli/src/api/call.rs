@@ -128,6 +128,7 @@ impl<'c> Call<'c> {
             Method::Get => reqwest::Method::GET,
             Method::Post => reqwest::Method::POST,
             Method::Put => reqwest::Method::PUT,
+            Method::Patch => reqwest::Method::PATCH,
             Method::Delete => reqwest::Method::DELETE,
         };
         let address = format!("{}{}", self.client.server, self.path);

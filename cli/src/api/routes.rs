@@ -14,6 +14,8 @@ pub enum Method {
     Post,
     /// Replaces.
     Put,
+    /// Edits.
+    Patch,
     /// Removes.
     Delete,
 }
@@ -25,6 +27,7 @@ impl Method {
             Self::Get => "GET",
             Self::Post => "POST",
             Self::Put => "PUT",
+            Self::Patch => "PATCH",
             Self::Delete => "DELETE",
         }
     }
@@ -122,11 +125,37 @@ routes! {
     LIST_BRANCHES: 1 = Post "/api/v1/workspaces/{id}/branches";
     UNBLOCK_WORKSPACE: 1 = Post "/api/v1/workspaces/{id}/unblock";
 
+    LIST_VARIABLES: 0 = Get "/api/v1/variables";
+    CREATE_VARIABLE: 0 = Post "/api/v1/variables";
+    GET_VARIABLE: 1 = Get "/api/v1/variables/{id}";
+    UPDATE_VARIABLE: 1 = Patch "/api/v1/variables/{id}";
+    DELETE_VARIABLE: 1 = Delete "/api/v1/variables/{id}";
+    LIST_WORKSPACE_VARIABLES: 1 = Get "/api/v1/workspaces/{id}/variables";
+    CREATE_WORKSPACE_VARIABLE: 1 = Post "/api/v1/workspaces/{id}/variables";
+    GET_EFFECTIVE_VARIABLES: 1 = Get "/api/v1/workspaces/{id}/variables/effective";
+    GET_WORKSPACE_VARIABLE: 2 = Get "/api/v1/workspaces/{id}/variables/{variable_id}";
+    UPDATE_WORKSPACE_VARIABLE: 2 = Patch "/api/v1/workspaces/{id}/variables/{variable_id}";
+    DELETE_WORKSPACE_VARIABLE: 2 = Delete "/api/v1/workspaces/{id}/variables/{variable_id}";
+    LIST_VARIABLE_SETS: 0 = Get "/api/v1/variable-sets";
+    CREATE_VARIABLE_SET: 0 = Post "/api/v1/variable-sets";
+    GET_VARIABLE_SET: 1 = Get "/api/v1/variable-sets/{id}";
+    UPDATE_VARIABLE_SET: 1 = Patch "/api/v1/variable-sets/{id}";
+    DELETE_VARIABLE_SET: 1 = Delete "/api/v1/variable-sets/{id}";
+    LIST_SET_VARIABLES: 1 = Get "/api/v1/variable-sets/{id}/variables";
+    CREATE_SET_VARIABLE: 1 = Post "/api/v1/variable-sets/{id}/variables";
+    GET_SET_VARIABLE: 2 = Get "/api/v1/variable-sets/{id}/variables/{variable_id}";
+    UPDATE_SET_VARIABLE: 2 = Patch "/api/v1/variable-sets/{id}/variables/{variable_id}";
+    DELETE_SET_VARIABLE: 2 = Delete "/api/v1/variable-sets/{id}/variables/{variable_id}";
+    LIST_VARIABLE_SET_WORKSPACES: 1 = Get "/api/v1/variable-sets/{id}/workspaces";
+    ATTACH_VARIABLE_SET: 2 = Put "/api/v1/variable-sets/{id}/workspaces/{workspace_id}";
+    DETACH_VARIABLE_SET: 2 = Delete "/api/v1/variable-sets/{id}/workspaces/{workspace_id}";
+
     LIST_RUNS: 0 = Get "/api/v1/runs";
     TRIGGER_RUN: 0 = Post "/api/v1/runs";
     GET_RUN: 1 = Get "/api/v1/runs/{id}";
     CANCEL_RUN: 1 = Post "/api/v1/runs/{id}/cancel";
     PROMOTE_RUN: 1 = Post "/api/v1/runs/{id}/promote";
+    LIST_RUN_VARIABLES: 1 = Get "/api/v1/runs/{id}/variables";
     LIST_STEPS: 1 = Get "/api/v1/runs/{id}/steps";
     READ_LOG: 1 = Get "/api/v1/runs/{id}/logs";
     GET_PLAN: 1 = Get "/api/v1/runs/{id}/plan";

@@ -9,6 +9,8 @@ pub mod sessions;
 pub mod state_locks;
 pub mod tasks;
 pub mod tfstates;
+pub mod variable_sets;
+pub mod variables;
 pub mod workspaces;
 
 use crate::app::App;
@@ -28,6 +30,8 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         Command::Logout => sessions::logout(&app).await,
         Command::Whoami => sessions::whoami(&app).await,
         Command::Workspace(command) => workspaces::run(&app, command).await,
+        Command::Var(command) => variables::run(&app, command).await,
+        Command::VariableSet(command) => variable_sets::run(&app, command).await,
         Command::Run(command) => runs::run(&app, command).await,
         Command::Approve(approve) => approvals::approve(&app, &approve).await,
         Command::Reject(reject) => approvals::reject(&app, &reject).await,

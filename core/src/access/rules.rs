@@ -22,6 +22,10 @@ pub enum Permission {
     AdministerState,
     /// Create, change, import and delete workspaces.
     AdministerWorkspaces,
+    /// Write variables of a workspace.
+    WriteWorkspaceVariables,
+    /// Write variables of the unit, and variable sets.
+    AdministerVariables,
     /// Read the audit log of the unit.
     ReadAudit,
     /// Create and change business units, verify every audit chain.
@@ -33,10 +37,16 @@ impl Permission {
     pub fn least_role(self) -> Option<Role> {
         match self {
             Self::Read => Some(Role::Viewer),
-            Self::ReadTasks | Self::ReadLogs | Self::ReadState | Self::OperateRuns | Self::WriteState => {
-                Some(Role::Operator)
-            }
-            Self::AdministerState | Self::AdministerWorkspaces | Self::ReadAudit => Some(Role::Admin),
+            Self::ReadTasks
+            | Self::ReadLogs
+            | Self::ReadState
+            | Self::OperateRuns
+            | Self::WriteState
+            | Self::WriteWorkspaceVariables => Some(Role::Operator),
+            Self::AdministerState
+            | Self::AdministerWorkspaces
+            | Self::AdministerVariables
+            | Self::ReadAudit => Some(Role::Admin),
             Self::AdministerPlatform => None,
         }
     }

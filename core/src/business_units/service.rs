@@ -79,6 +79,11 @@ pub async fn find_slug(query: &impl Query, id: BusinessUnitId) -> Result<Option<
     Ok(store::find(query, id, None).await?.map(|unit| unit.slug))
 }
 
+/// Locks a unit against others who write what it has few of, until the transaction ends. `false` if there is none.
+pub async fn lock(tx: &Tx<'_>, id: BusinessUnitId) -> Result<bool, DbError> {
+    store::lock(tx, id).await
+}
+
 fn member(ctx: &Ctx) -> Result<Option<UserId>, BusinessUnitError> {
     Ok(if ctx.is_superadmin { None } else { Some(ctx.person()?) })
 }

@@ -57,6 +57,12 @@ pub(super) async fn find(
     Ok(query.query_opt(GET, &[&id, &member]).await?.as_ref().map(unit))
 }
 
+const LOCK: &str = "SELECT 1 FROM business_units WHERE id = $1 AND archived_at IS NULL FOR NO KEY UPDATE";
+
+pub(super) async fn lock(tx: &Tx<'_>, id: BusinessUnitId) -> Result<bool, DbError> {
+    Ok(tx.query_opt(LOCK, &[&id]).await?.is_some())
+}
+
 const FIND_BY_SLUG: &str = "SELECT id FROM business_units WHERE slug = $1";
 
 pub(super) async fn find_by_slug(query: &impl Query, slug: &str) -> Result<Option<BusinessUnitId>, DbError> {

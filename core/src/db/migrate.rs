@@ -32,6 +32,7 @@ migrations! {
     1005 "executors";
     1006 "tfstate";
     1007 "audit";
+    1009 "variables";
 }
 
 const CREATE_TABLE: &str = "

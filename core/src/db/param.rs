@@ -69,5 +69,5 @@ macro_rules! optional_ids {
 
 optional_ids! {
     BusinessUnitId UserId WorkspaceId RunId TaskId ExecutorId StateVersionId QuarantinedStateId StateUploadId BlobId
-    ArtifactId SessionId
+    ArtifactId SessionId VariableId VariableSetId
 }

@@ -81,6 +81,10 @@ async fn issue(
     if !store::trade(tx, ticket.executor_id, &hash(&request.nonce), &hash(&token)).await? {
         return Err(ExecutorError::TicketVoid);
     }
+    // A repeated trade hands out what was handed out already.
+    if !ticket.traded {
+        runs::tasks::record_secrets(tx, run_id, phase, task.attempts, &attempt).await?;
+    }
     Ok(Bundle {
         protocol: VERSION,
         token,
@@ -148,7 +152,11 @@ async fn refuse_reuse(tx: &Tx<'_>, deps: &Deps, ticket: &Ticket) -> Result<(), E
 
 /// Whether no later attempt could get a bundle either.
 fn is_permanent(error: &RunError) -> bool {
-    matches!(error, RunError::NotFound(_) | RunError::Seal(SealError::Unreadable(_)))
+    match error {
+        RunError::NotFound(_) | RunError::Seal(SealError::Unreadable(_)) => true,
+        RunError::Variables(error) => error.is_permanent(),
+        _ => false,
+    }
 }
 
 /// The run cannot be handed out, now or later: its task is a dead letter at once.

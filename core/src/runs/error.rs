@@ -8,6 +8,7 @@ use crate::ports::BlobError;
 use crate::secrets::SealError;
 use crate::tasks::TaskError;
 use crate::tfstates::StateError;
+use crate::variables::VariableError;
 
 /// Why something with a run did not work.
 #[derive(Debug, thiserror::Error)]
@@ -102,6 +103,9 @@ pub enum RunError {
     /// The workspace's state.
     #[error(transparent)]
     State(#[from] StateError),
+    /// Its variables.
+    #[error(transparent)]
+    Variables(#[from] VariableError),
     /// A sealed value.
     #[error(transparent)]
     Seal(#[from] SealError),

@@ -48,13 +48,16 @@ GRANT EXECUTE ON FUNCTION audit_append(uuid, text, text, text)
 -- api: people, sessions, settings, runs as people change them. Not what executors report: plans, logs, artifacts.
 GRANT SELECT ON users, memberships, sessions, login_attempts, idempotency_keys, queue_units, tasks, finished_tasks,
     launch_budget, workspaces, blobs, runs, run_steps, log_chunks, touched_resources, artifacts, executors, tickets, tfstates,
-    state_versions, quarantined_states, state_uploads, audit_entries, audit_heads, audit_checkpoints TO plumbline_api;
+    state_versions, quarantined_states, state_uploads, audit_entries, audit_heads, audit_checkpoints, variables,
+    variable_sets, variable_set_workspaces TO plumbline_api;
 GRANT INSERT, UPDATE ON business_units, sessions, login_attempts, idempotency_keys, queue_units, workspaces, runs,
     run_steps, tfstates, quarantined_states TO plumbline_api;
 GRANT INSERT, UPDATE, DELETE ON tasks TO plumbline_api;
 GRANT INSERT ON finished_tasks, state_versions, blobs TO plumbline_api;
 GRANT UPDATE ON launch_budget, tickets, executors TO plumbline_api;
 GRANT DELETE ON workspaces TO plumbline_api;
+GRANT INSERT, UPDATE, DELETE ON variables, variable_sets TO plumbline_api;
+GRANT INSERT, DELETE ON variable_set_workspaces TO plumbline_api;
 
 -- tfstate: Terraform's own calls. Of people only what a token is checked against.
 GRANT SELECT (id, email, display_name, is_superadmin, disabled_at, token_generation) ON users TO plumbline_tfstate;
@@ -67,8 +70,8 @@ GRANT UPDATE (last_seen_at) ON executors TO plumbline_tfstate;
 
 -- callback: what executors trade, report and upload. Nothing about people.
 GRANT SELECT ON tasks, finished_tasks, queue_units, launch_budget, executors, tickets, runs, run_steps, log_chunks,
-    touched_resources, artifacts, blobs, workspaces, tfstates, state_versions, quarantined_states, state_uploads
-    TO plumbline_callback;
+    touched_resources, artifacts, blobs, workspaces, tfstates, state_versions, quarantined_states, state_uploads,
+    variables, variable_sets, variable_set_workspaces TO plumbline_callback;
 GRANT INSERT, UPDATE, DELETE ON tasks, log_chunks TO plumbline_callback;
 GRANT INSERT, UPDATE ON queue_units, touched_resources, artifacts, blobs, tfstates, quarantined_states, state_uploads
     TO plumbline_callback;

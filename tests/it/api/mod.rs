@@ -11,5 +11,6 @@ mod smart_http;
 mod state;
 mod tenants;
 mod traces;
+mod variables;
 mod wakes;
 mod workspaces;

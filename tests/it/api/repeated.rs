@@ -17,6 +17,7 @@ struct Desk {
     superadmin: String,
     plan: String,
     dead: String,
+    variable_set: String,
 }
 
 impl Desk {
@@ -34,12 +35,16 @@ impl Desk {
             worker.db.transaction(async |tx| tasks::service::fail(tx, lease, &failure, 0.0, limits).await);
         failed.await.unwrap();
         let dead = asked["task_id"].as_str().unwrap().to_owned();
-        Self { world, superadmin, plan, dead }
+        let (_, set) = world.post("variable-sets", json!({ "name": "shared" })).await;
+        let variable_set = set["id"].as_str().unwrap().to_owned();
+        Self { world, superadmin, plan, dead, variable_set }
     }
 
     /// Where to send the `n`th request of a route, and with what.
     fn request(&self, route: &Route, n: usize) -> (String, Option<Value>) {
         let repository = json!({ "repo_url": format!("https://git.example.com/{n}.git") });
+        // A repetition is not told a value again, and of a secret nobody is.
+        let variable = json!({ "key": format!("k{n}"), "value": "v", "is_secret": true });
         let (id, body) = match route.pattern.as_str() {
             "/api/v1/business-units" => ("", Some(json!({ "slug": format!("unit-{n}"), "name": "Unit" }))),
             "/api/v1/workspaces" => {
@@ -49,6 +54,10 @@ impl Desk {
             }
             "/api/v1/workspaces/discover" | "/api/v1/workspaces/import" => ("", Some(repository)),
             "/api/v1/workspaces/{id}/branches" => (&*self.world.workspace, None),
+            "/api/v1/variable-sets" => ("", Some(json!({ "name": format!("set-{n}") }))),
+            "/api/v1/variables" => ("", Some(variable)),
+            "/api/v1/workspaces/{id}/variables" => (&*self.world.workspace, Some(variable)),
+            "/api/v1/variable-sets/{id}/variables" => (&*self.variable_set, Some(variable)),
             "/api/v1/runs" => {
                 let body = json!({ "workspace_id": self.world.workspace, "command": "plan", "message": n.to_string() });
                 ("", Some(body))

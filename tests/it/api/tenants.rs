@@ -40,6 +40,20 @@ impl Foreign {
         let version = backend.versions().await[0]["id"].clone();
         let quarantined = backend.quarantined().await[0]["id"].clone();
         let text = |id: &Value| id.as_str().unwrap().to_owned();
+        let make = async |path: &str, body: Value| {
+            let path = format!("/api/v1/{path}");
+            let (status, _, made) = backend.plane.call("POST", &path, backend.token.as_str(), body).await;
+            assert_eq!(status, StatusCode::CREATED, "{made}");
+            text(&made["id"])
+        };
+        let set = make("variable-sets", json!({ "name": "shared" })).await;
+        let new = json!({ "key": "k", "value": "v" });
+        let variable = make("variables", new.clone()).await;
+        let own = make(&format!("workspaces/{}/variables", backend.workspace), new.clone()).await;
+        let in_set = make(&format!("variable-sets/{set}/variables"), new).await;
+        let path = format!("/api/v1/variable-sets/{set}/workspaces/{}", backend.workspace);
+        let attached = backend.plane.call("PUT", &path, backend.token.as_str(), None).await;
+        assert_eq!(attached.0, StatusCode::NO_CONTENT, "{}", attached.2);
         let ids = BTreeMap::from([
             ("business-units", backend.unit.to_string()),
             ("workspaces", backend.workspace.to_string()),
@@ -48,6 +62,10 @@ impl Foreign {
             ("tasks", executor.bundle.task_id.to_string()),
             ("state-versions", text(&version)),
             ("quarantined-states", text(&quarantined)),
+            ("variables", variable),
+            ("variable-sets", set),
+            ("variables of workspaces", own),
+            ("variables of variable-sets", in_set),
         ]);
         // What would hold a lock, a replay and an unblocking up if the caller got that far.
         let conn = backend.plane.db().conn().await.unwrap();
@@ -73,9 +91,12 @@ impl Foreign {
     }
 }
 
-/// The path with an id in it, and whatever else it needs.
-fn path_with(route: &Route, id: &str) -> String {
+/// The path with an id in it, and whatever else it needs; what stands below the id is there, too.
+fn path_with(route: &Route, id: &str, ids: &BTreeMap<&'static str, String>) -> String {
+    let feature = route.pattern.split('/').nth(3).unwrap();
+    let below = ids.get(format!("variables of {feature}").as_str()).map_or(NOTHING, String::as_str);
     let path = route.pattern.replace("{kind}", ArtifactKind::PlanText.as_str());
+    let path = path.replace("{variable_id}", below).replace("{workspace_id}", &ids["workspaces"]);
     let path = path.replace("{id}", id).replace("{run_id}", id);
     if path.ends_with("/logs") { path + "?position=1" } else { path }
 }
@@ -85,15 +106,17 @@ fn body_for(route: &Route) -> Option<Value> {
     let body = match (route.method.as_str(), route.pattern.as_str()) {
         ("PUT", "/api/v1/business-units/{id}") => json!({ "slug": "taken-over", "name": "Taken over" }),
         ("PUT", "/api/v1/workspaces/{id}") => json!({ "environment": "prod" }),
+        ("POST", pattern) if pattern.ends_with("/variables") => json!({ "key": "k", "value": "v" }),
         (_, pattern) if pattern.ends_with("/unblock") => json!({ "note": "looked at it" }),
         _ => json!({}),
     };
     route.has_body().then_some(body)
 }
 
-async fn call(plane: &TestPlane, route: &Route, id: &str, token: &str) -> Answer {
+async fn call(foreign: &Foreign, route: &Route, id: &str, token: &str) -> Answer {
     let headers = [("if-match", "*"), ("idempotency-key", "k")];
-    plane.call_with(&route.method, &path_with(route, id), token, body_for(route), &headers).await
+    let path = path_with(route, id, &foreign.ids);
+    foreign.plane().call_with(&route.method, &path, token, body_for(route), &headers).await
 }
 
 #[tokio::test]
@@ -105,12 +128,12 @@ async fn what_another_unit_has_is_answered_like_nothing_on_every_route_and_stays
     let before = plane.every_row().await;
     let mut asked = 0;
     for route in routes().iter().filter(|route| route.pattern.contains('{')) {
-        let answer = call(plane, route, foreign.id_for(route), &stranger).await;
+        let answer = call(&foreign, route, foreign.id_for(route), &stranger).await;
         let what = format!("{} {}", route.method, route.pattern);
         // Renaming units is for superadmins: a unit's admin is told so, whichever unit it is.
         let refusal = if what == "PUT /api/v1/business-units/{id}" { 403 } else { 404 };
         assert_eq!(answer.0, refusal, "{what}: {}", answer.2);
-        let nothing = call(plane, route, NOTHING, &stranger).await;
+        let nothing = call(&foreign, route, NOTHING, &stranger).await;
         assert_eq!((answer.0, &answer.2), (nothing.0, &nothing.2), "{what}");
         asked += 1;
     }
@@ -119,7 +142,7 @@ async fn what_another_unit_has_is_answered_like_nothing_on_every_route_and_stays
 
     // The ids are right, and nothing but the unit is in the way.
     for route in routes().iter().filter(|route| route.pattern.contains('{') && route.method == "GET") {
-        let answer = call(plane, route, foreign.id_for(route), &foreign.backend.token).await;
+        let answer = call(&foreign, route, foreign.id_for(route), &foreign.backend.token).await;
         let there = answer.0.is_success() || answer.0 == StatusCode::TEMPORARY_REDIRECT;
         assert!(there, "{}: {} {}", route.pattern, answer.0, answer.2);
     }

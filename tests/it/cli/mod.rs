@@ -9,4 +9,5 @@ mod problems;
 mod runs;
 mod server;
 mod sessions;
+mod variables;
 mod workspaces;

@@ -9,6 +9,8 @@ mod runs;
 mod state_locks;
 mod state_versions;
 mod tasks;
+mod variable_sets;
+mod variables;
 mod workspaces;
 
 use plumbline_core::Deps;
@@ -26,5 +28,7 @@ pub fn all() -> OpenApiRouter<Deps> {
         .merge(state_locks::routes())
         .merge(state_versions::routes())
         .merge(tasks::routes())
+        .merge(variable_sets::routes())
+        .merge(variables::routes())
         .merge(workspaces::routes())
 }

@@ -5,13 +5,15 @@ use serde_json::{Value, json};
 use crate::cli::server::{FakeServer, Reply};
 
 /// Ids of the one thing of each kind, and the letter that stands for it in the table.
-pub(super) const IDS: [(char, &str); 6] = [
+pub(super) const IDS: [(char, &str); 8] = [
     ('W', "0190f3c2-0000-7000-8000-0000000000b1"),
     ('R', "0190f3c2-0000-7000-8000-0000000000d1"),
     ('V', "0190f3c2-0000-7000-8000-0000000000e1"),
     ('Q', "0190f3c2-0000-7000-8000-0000000000f1"),
     ('T', "0190f3c2-0000-7000-8000-0000000000c1"),
     ('U', "0190f3c2-0000-7000-8000-000000000002"),
+    ('K', "0190f3c2-0000-7000-8000-0000000000a1"),
+    ('S', "0190f3c2-0000-7000-8000-0000000000a2"),
 ];
 
 /// The id behind a letter.
@@ -53,6 +55,13 @@ pub(super) fn replies(command: &str) -> Vec<(&'static str, u16, Value)> {
     let entry = json!({ "sequence": 7, "action": "run.approve", "resource_type": "run", "resource_id": id('R'),
         "user_id": id('U') });
     let unit = json!({ "id": id('U'), "slug": "default", "name": "Default" });
+    let variable = json!({ "id": id('K'), "key": "region", "value": "eu", "is_readable": true, "is_hcl": true,
+        "description": "where" });
+    let merged = json!({ "key": "region", "value": "eu", "is_readable": true, "source": { "scope": "workspace" },
+        "overrides": [{ "scope": "variable_set", "name": "shared" }] });
+    let merged = json!({ "items": [merged], "total_bytes": 8, "fits": true });
+    let set = json!({ "id": id('S'), "name": "shared", "priority": 5, "all_workspaces": true, "description": "all" });
+    let attached = json!({ "workspace_id": id('W'), "workspace_name": "web" });
     let change = json!([{ "address": "terraform_data.web", "actions": ["create"] }]);
     let items = |item: &Value| json!({ "items": [item] });
     let started = json!({ "task_id": id('T') });
@@ -67,6 +76,20 @@ pub(super) fn replies(command: &str) -> Vec<(&'static str, u16, Value)> {
         ("POST /workspaces/import", 202, started.clone()),
         ("POST /workspaces/W/branches", 202, started),
         ("POST /workspaces/W/unblock", 200, workspace),
+        ("GET /variables", 200, items(&variable)),
+        ("GET /variables/K", 200, variable.clone()),
+        ("PATCH /variables/K", 200, variable),
+        ("DELETE /variables/K", 204, Value::Null),
+        ("GET /workspaces/W/variables/effective", 200, merged.clone()),
+        ("GET /runs/R/variables", 200, merged),
+        ("GET /variable-sets", 200, items(&set)),
+        ("POST /variable-sets", 201, set.clone()),
+        ("GET /variable-sets/S", 200, set.clone()),
+        ("PATCH /variable-sets/S", 200, set),
+        ("DELETE /variable-sets/S", 204, Value::Null),
+        ("GET /variable-sets/S/workspaces", 200, items(&attached)),
+        ("PUT /variable-sets/S/workspaces/W", 204, Value::Null),
+        ("DELETE /variable-sets/S/workspaces/W", 204, Value::Null),
         ("GET /runs", 200, items(&run(command, "awaiting_approval"))),
         ("POST /runs", 201, run(command, "pending")),
         ("GET /runs/R", 200, run("apply", "awaiting_approval")),
