@@ -374,6 +374,8 @@ CREATE TABLE runs (
     created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
     started_at timestamp with time zone,
     completed_at timestamp with time zone,
+    pinned_variables jsonb,
+    pinned_variables_sealed text,
     CONSTRAINT runs_command_check CHECK ((command = ANY (ARRAY['plan'::text, 'apply'::text, 'destroy'::text]))),
     CONSTRAINT runs_pkey PRIMARY KEY (id),
     CONSTRAINT runs_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'planning'::text, 'planned'::text, 'awaiting_approval'::text, 'applying'::text, 'applied'::text, 'failed'::text, 'cancelled'::text]))),
@@ -560,6 +562,60 @@ CREATE TABLE users (
     CONSTRAINT users_pkey PRIMARY KEY (id)
 );
 
+CREATE TABLE variable_set_workspaces (
+    business_unit_id uuid NOT NULL,
+    variable_set_id uuid NOT NULL,
+    workspace_id uuid NOT NULL,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT variable_set_workspaces_business_unit_id_variable_set_id_fkey FOREIGN KEY (business_unit_id, variable_set_id) REFERENCES variable_sets(business_unit_id, id) ON DELETE CASCADE,
+    CONSTRAINT variable_set_workspaces_business_unit_id_workspace_id_fkey FOREIGN KEY (business_unit_id, workspace_id) REFERENCES workspaces(business_unit_id, id) ON DELETE CASCADE,
+    CONSTRAINT variable_set_workspaces_pkey PRIMARY KEY (variable_set_id, workspace_id)
+);
+
+CREATE TABLE variable_sets (
+    id uuid NOT NULL,
+    business_unit_id uuid NOT NULL,
+    name text NOT NULL,
+    description text,
+    priority integer DEFAULT 0 NOT NULL,
+    all_workspaces boolean DEFAULT false NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT variable_sets_business_unit_id_fkey FOREIGN KEY (business_unit_id) REFERENCES business_units(id),
+    CONSTRAINT variable_sets_name UNIQUE (business_unit_id, name),
+    CONSTRAINT variable_sets_name_check CHECK (((length(name) >= 1) AND (length(name) <= 255))),
+    CONSTRAINT variable_sets_pkey PRIMARY KEY (id),
+    CONSTRAINT variable_sets_priority_check CHECK (((priority >= 0) AND (priority <= 1000))),
+    CONSTRAINT variable_sets_unit UNIQUE (business_unit_id, id)
+);
+
+CREATE TABLE variables (
+    id uuid NOT NULL,
+    business_unit_id uuid NOT NULL,
+    variable_set_id uuid,
+    workspace_id uuid,
+    owner_id uuid GENERATED ALWAYS AS (COALESCE(workspace_id, variable_set_id, business_unit_id)) STORED NOT NULL,
+    key text NOT NULL,
+    value_sealed text NOT NULL,
+    value_bytes integer NOT NULL,
+    is_secret boolean NOT NULL,
+    is_hcl boolean NOT NULL,
+    description text,
+    version integer DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT variables_business_unit_id_fkey FOREIGN KEY (business_unit_id) REFERENCES business_units(id),
+    CONSTRAINT variables_key UNIQUE (owner_id, key),
+    CONSTRAINT variables_key_check CHECK ((key ~ '^[A-Za-z_][A-Za-z0-9_]{0,254}$'::text)),
+    CONSTRAINT variables_one_owner CHECK (((variable_set_id IS NULL) OR (workspace_id IS NULL))),
+    CONSTRAINT variables_pkey PRIMARY KEY (id),
+    CONSTRAINT variables_set FOREIGN KEY (business_unit_id, variable_set_id) REFERENCES variable_sets(business_unit_id, id) ON DELETE CASCADE,
+    CONSTRAINT variables_unit UNIQUE (business_unit_id, id),
+    CONSTRAINT variables_value_bytes_check CHECK (((value_bytes >= 0) AND (value_bytes <= 65536))),
+    CONSTRAINT variables_workspace FOREIGN KEY (business_unit_id, workspace_id) REFERENCES workspaces(business_unit_id, id) ON DELETE CASCADE
+);
+
 CREATE TABLE workspaces (
     id uuid NOT NULL,
     business_unit_id uuid NOT NULL,
@@ -658,6 +714,10 @@ CREATE INDEX tasks_due ON public.tasks USING btree (business_unit_id, class, pri
 CREATE INDEX tasks_running ON public.tasks USING btree (class) WHERE (status = 'running'::text);
 
 CREATE INDEX tasks_subject ON public.tasks USING btree (subject_id);
+
+CREATE INDEX variable_set_workspaces_of_workspace ON public.variable_set_workspaces USING btree (workspace_id);
+
+CREATE INDEX variables_of_owner ON public.variables USING btree (owner_id, id DESC);
 
 CREATE TRIGGER audit_checkpoints_no_delete BEFORE DELETE ON public.audit_checkpoints FOR EACH ROW EXECUTE FUNCTION audit_refuse();
 
