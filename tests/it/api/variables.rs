@@ -6,7 +6,6 @@ mod runs;
 mod sets;
 
 use http::StatusCode;
-use plumbline_core::access::Role;
 use plumbline_core::db::Query as _;
 use serde_json::{Value, json};
 
