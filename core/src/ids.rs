@@ -101,6 +101,8 @@ ids! {
     ArtifactId;
     /// One sign-in and all refresh tokens that follow from it.
     SessionId;
+    /// A long-lived credential of a program.
+    ApiKeyId;
     /// One Terraform variable, or a run's own copy of it.
     VariableId;
     /// One named list of variables.

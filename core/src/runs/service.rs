@@ -10,8 +10,8 @@ use super::{EndReason, NewRun, Run, RunError, RunFilter, RunStatus, Step, rules,
 use crate::Deps;
 use crate::access::{Ctx, Permission, Scope, TraceParent};
 use crate::audit::{self, Action};
-use crate::db::Tx;
-use crate::ids::RunId;
+use crate::db::{DbError, Query, Tx};
+use crate::ids::{BusinessUnitId, RunId, WorkspaceId};
 use crate::page::{Page, PageRequest};
 use crate::protocol::RunCommand;
 use crate::tasks::{self, FinishedOutcome, TaskError, TaskKind};
@@ -20,7 +20,7 @@ use crate::workspaces;
 /// Asks for a run: run, steps, task and audit entry in the caller's transaction. A run that can change its workspace
 /// waits while another holds it. Wake the worker after the commit.
 pub async fn trigger(tx: &Tx<'_>, deps: &Deps, ctx: &Ctx, new: &NewRun) -> Result<Run, RunError> {
-    ctx.require(Permission::OperateRuns)?;
+    ctx.require(permission_for(new.command))?;
     validate(new)?;
     create(tx, deps, ctx, new, "user", None).await
 }
@@ -28,7 +28,7 @@ pub async fn trigger(tx: &Tx<'_>, deps: &Deps, ctx: &Ctx, new: &NewRun) -> Resul
 /// Turns a finished plan-only run into a run that can be applied: the same branch and variables, planned anew on
 /// today's state.
 pub async fn promote(tx: &Tx<'_>, deps: &Deps, ctx: &Ctx, id: RunId) -> Result<Run, RunError> {
-    ctx.require(Permission::OperateRuns)?;
+    ctx.require(Permission::ApplyRuns)?;
     let from = store::lock(tx, ctx.scope.unit(), id).await?.ok_or(RunError::NotFound("run"))?;
     if from.run.command != RunCommand::Plan || from.run.status != RunStatus::Planned {
         return Err(RunError::IllegalMove { from: from.run.status, to: RunStatus::AwaitingApproval });
@@ -124,12 +124,26 @@ pub(super) fn check_words(field: &str, words: Option<&str>) -> Result<(), RunErr
         .map_err(|reason| RunError::Invalid { field: field.into(), reason: reason.into() })
 }
 
+/// What triggering a run of the command takes, and cancelling one.
+fn permission_for(command: RunCommand) -> Permission {
+    if command.mutates() { Permission::ApplyRuns } else { Permission::PlanRuns }
+}
+
 /// One run.
 pub async fn get(deps: &Deps, ctx: &Ctx, id: RunId) -> Result<Run, RunError> {
     ctx.require(Permission::Read)?;
     let conn = deps.db.conn().await?;
     let found = store::find(&conn, ctx.scope.unit(), id).await?;
     Ok(found.ok_or(RunError::NotFound("run"))?.run)
+}
+
+/// The workspace of a run of the unit.
+pub async fn find_workspace_of(
+    query: &impl Query,
+    unit: BusinessUnitId,
+    id: RunId,
+) -> Result<Option<WorkspaceId>, DbError> {
+    Ok(store::find(query, Some(unit), id).await?.map(|run| run.run.workspace_id))
 }
 
 /// Runs, newest first.
@@ -141,7 +155,7 @@ pub async fn list(
 ) -> Result<Page<Run>, RunError> {
     ctx.require(Permission::Read)?;
     let conn = deps.db.conn().await?;
-    let rows = store::list(&conn, ctx.scope.unit(), filter, page).await?;
+    let rows = store::list(&conn, ctx.scope.unit(), ctx.workspaces_param(), filter, page).await?;
     Ok(Page::from_rows(rows, page.limit, |run| run.id.0))
 }
 
@@ -156,11 +170,12 @@ pub async fn steps(deps: &Deps, ctx: &Ctx, id: RunId) -> Result<Vec<Step>, RunEr
 /// Stops a run. Before its apply has begun it is over at once; a begun apply is asked to stop and ends as failed,
 /// with the reason `cancelled`, when Terraform has put down what it holds.
 pub async fn cancel(deps: &Deps, ctx: &Ctx, id: RunId, reason: Option<&str>) -> Result<Run, RunError> {
-    ctx.require(Permission::OperateRuns)?;
+    ctx.require(Permission::PlanRuns)?;
     check_words("reason", reason)?;
     let mut conn = deps.db.conn().await?;
     let tx = conn.begin().await?;
     let peek = store::find(&tx, ctx.scope.unit(), id).await?.ok_or(RunError::NotFound("run"))?;
+    ctx.require(permission_for(peek.run.command))?;
     workspaces::service::lock(&tx, ctx.scope, peek.run.workspace_id).await?;
     let run = store::lock(&tx, ctx.scope.unit(), id).await?.ok_or(RunError::NotFound("run"))?;
     if run.run.completed_at.is_some() {
@@ -197,11 +212,7 @@ pub async fn cancel(deps: &Deps, ctx: &Ctx, id: RunId, reason: Option<&str>) -> 
 }
 
 /// A blocked workspace was released: the next waiting run may begin. Call it in the transaction that unblocked.
-pub async fn start_waiting(
-    tx: &Tx<'_>,
-    deps: &Deps,
-    workspace_id: crate::ids::WorkspaceId,
-) -> Result<(), RunError> {
+pub async fn start_waiting(tx: &Tx<'_>, deps: &Deps, workspace_id: WorkspaceId) -> Result<(), RunError> {
     let workspace = workspaces::service::lock(tx, Scope::All, workspace_id).await?;
     if workspace.is_some_and(|workspace| workspace.active_run_id.is_none() && workspace.blocked.is_none()) {
         ending::start_next_waiting(tx, deps.ids, workspace_id).await?;

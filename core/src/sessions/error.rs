@@ -35,6 +35,9 @@ pub enum SessionError {
     /// The caller belongs to no unit.
     #[error("you are not a member of any business unit; ask a superadmin to add you to one")]
     NoMemberships,
+    /// The unit of an API key is archived.
+    #[error("the business unit of this API key is archived")]
+    KeyUnitArchived,
     /// No key to sign or check tokens with.
     #[cfg(feature = "store")]
     #[error(transparent)]

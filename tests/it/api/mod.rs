@@ -1,8 +1,10 @@
 //! Tests of api, one file per feature.
 
+mod api_keys;
 mod audit;
 mod auth;
 mod business_units;
+mod permissions;
 mod repeated;
 mod repositories;
 mod runs;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use http::{Method, StatusCode};
 use plumbline_core::access::Role;
+use plumbline_core::db::Query as _;
 use plumbline_core::protocol::ArtifactKind;
 use serde_json::{Value, json};
 
@@ -16,15 +17,23 @@ use crate::store::state_client::{Backend, state};
 /// An id of nothing.
 const NOTHING: &str = "01890000-0000-7000-8000-000000000000";
 
+/// A variable set, and a variable of each owner.
+const VARIABLES: [(&str, &str); 4] = [
+    ("variable-sets", "01890000-0000-7000-8000-0000000000c1"),
+    ("variables", "01890000-0000-7000-8000-0000000000c2"),
+    ("variables of variable-sets", "01890000-0000-7000-8000-0000000000c3"),
+    ("variables of workspaces", "01890000-0000-7000-8000-0000000000c4"),
+];
+
 /// A unit that has one of everything that has an id.
-struct Foreign {
-    backend: Backend,
+pub(super) struct Foreign {
+    pub(super) backend: Backend,
     /// By the segment of the path that they follow.
-    ids: BTreeMap<&'static str, String>,
+    pub(super) ids: BTreeMap<&'static str, String>,
 }
 
 impl Foreign {
-    async fn start() -> Self {
+    pub(super) async fn start() -> Self {
         let backend = Backend::start().await;
         for value in ["a", "b"] {
             let serial = if value == "a" { 1 } else { 2 };
@@ -40,21 +49,10 @@ impl Foreign {
         let version = backend.versions().await[0]["id"].clone();
         let quarantined = backend.quarantined().await[0]["id"].clone();
         let text = |id: &Value| id.as_str().unwrap().to_owned();
-        let make = async |path: &str, body: Value| {
-            let path = format!("/api/v1/{path}");
-            let (status, _, made) = backend.plane.call("POST", &path, backend.token.as_str(), body).await;
-            assert_eq!(status, StatusCode::CREATED, "{made}");
-            text(&made["id"])
-        };
-        let set = make("variable-sets", json!({ "name": "shared" })).await;
-        let new = json!({ "key": "k", "value": "v" });
-        let variable = make("variables", new.clone()).await;
-        let own = make(&format!("workspaces/{}/variables", backend.workspace), new.clone()).await;
-        let in_set = make(&format!("variable-sets/{set}/variables"), new).await;
-        let path = format!("/api/v1/variable-sets/{set}/workspaces/{}", backend.workspace);
-        let attached = backend.plane.call("PUT", &path, backend.token.as_str(), None).await;
-        assert_eq!(attached.0, StatusCode::NO_CONTENT, "{}", attached.2);
+        let key = Self::api_key(&backend).await;
+        let variables = VARIABLES.map(|(name, id)| (name, id.to_owned()));
         let ids = BTreeMap::from([
+            ("api-keys", key),
             ("business-units", backend.unit.to_string()),
             ("workspaces", backend.workspace.to_string()),
             ("runs", text(&run["id"])),
@@ -62,11 +60,8 @@ impl Foreign {
             ("tasks", executor.bundle.task_id.to_string()),
             ("state-versions", text(&version)),
             ("quarantined-states", text(&quarantined)),
-            ("variables", variable),
-            ("variable-sets", set),
-            ("variables of workspaces", own),
-            ("variables of variable-sets", in_set),
         ]);
+        let ids = ids.into_iter().chain(variables).collect();
         // What would hold a lock, a replay and an unblocking up if the caller got that far.
         let conn = backend.plane.db().conn().await.unwrap();
         conn.batch(
@@ -77,22 +72,57 @@ impl Foreign {
         .unwrap();
         drop(conn);
         assert_eq!(backend.lock("l-1").await.0, StatusCode::OK);
-        Self { backend, ids }
+        let foreign = Self { backend, ids };
+        foreign.ensure_variables().await;
+        foreign
     }
 
-    fn plane(&self) -> &TestPlane {
+    /// A variable of each owner, and a set that is attached: made again where somebody who may has removed them.
+    pub(super) async fn ensure_variables(&self) {
+        const ENSURE: &str = "
+            WITH set AS (
+                INSERT INTO variable_sets (id, business_unit_id, name) VALUES ($3, $1, 'shared') ON CONFLICT DO NOTHING
+            ), attached AS (
+                INSERT INTO variable_set_workspaces (business_unit_id, variable_set_id, workspace_id)
+                VALUES ($1, $3, $2) ON CONFLICT DO NOTHING
+            )
+            INSERT INTO variables (id, business_unit_id, variable_set_id, workspace_id, key, value_sealed, value_bytes,
+                                   is_secret, is_hcl)
+            VALUES ($4, $1, NULL, NULL, 'k', '', 0, false, false), ($5, $1, $3, NULL, 'k', '', 0, false, false),
+                   ($6, $1, NULL, $2, 'k', '', 0, false, false) ON CONFLICT DO NOTHING";
+        let id = |name: &str| self.ids[name].parse::<uuid::Uuid>().unwrap();
+        let conn = self.plane().db().conn().await.unwrap();
+        let (set, of_set, of_workspace) =
+            (id("variable-sets"), id("variables of variable-sets"), id("variables of workspaces"));
+        let workspace = id("workspaces");
+        conn.execute(
+            ENSURE,
+            &[&self.backend.unit, &workspace, &set, &id("variables"), &of_set, &of_workspace],
+        )
+        .await
+        .unwrap();
+    }
+
+    async fn api_key(backend: &Backend) -> String {
+        let admin = backend.plane.member(backend.unit, Role::Admin).await;
+        let body = json!({ "name": "theirs" });
+        let (_, _, key) = backend.plane.call("POST", "/api/v1/api-keys", admin.as_str(), body).await;
+        key["id"].as_str().unwrap().to_owned()
+    }
+
+    pub(super) fn plane(&self) -> &TestPlane {
         &self.backend.plane
     }
 
     /// The id that belongs into a route's path.
-    fn id_for(&self, route: &Route) -> &str {
+    pub(super) fn id_for(&self, route: &Route) -> &str {
         let feature = route.pattern.split('/').nth(3).unwrap();
         self.ids.get(feature).unwrap_or_else(|| panic!("no {feature} with an id are made here"))
     }
 }
 
 /// The path with an id in it, and whatever else it needs; what stands below the id is there, too.
-fn path_with(route: &Route, id: &str, ids: &BTreeMap<&'static str, String>) -> String {
+pub(super) fn path_with(route: &Route, id: &str, ids: &BTreeMap<&'static str, String>) -> String {
     let feature = route.pattern.split('/').nth(3).unwrap();
     let below = ids.get(format!("variables of {feature}").as_str()).map_or(NOTHING, String::as_str);
     let path = route.pattern.replace("{kind}", ArtifactKind::PlanText.as_str());
@@ -102,7 +132,7 @@ fn path_with(route: &Route, id: &str, ids: &BTreeMap<&'static str, String>) -> S
 }
 
 /// A body that would be taken.
-fn body_for(route: &Route) -> Option<Value> {
+pub(super) fn body_for(route: &Route) -> Option<Value> {
     let body = match (route.method.as_str(), route.pattern.as_str()) {
         ("PUT", "/api/v1/business-units/{id}") => json!({ "slug": "taken-over", "name": "Taken over" }),
         ("PUT", "/api/v1/workspaces/{id}") => json!({ "environment": "prod" }),

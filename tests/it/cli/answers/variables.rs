@@ -13,11 +13,11 @@ pub(super) fn rows() -> Vec<Row> {
         ),
         (
             "var set region us --no-hcl",
-            r#"PATCH /variables/K {"is_hcl":false,"value":"us"}"#,
-            Get("PATCH /variables/K"),
-            "Changed the variable region, id K.",
+            r#"PATCH /variables/A {"is_hcl":false,"value":"us"}"#,
+            Get("PATCH /variables/A"),
+            "Changed the variable region, id A.",
         ),
-        ("var delete region --yes", "DELETE /variables/K", Nothing, "Deleted the variable region."),
+        ("var delete region --yes", "DELETE /variables/A", Nothing, "Deleted the variable region."),
         (
             "var effective W",
             "GET /workspaces/W/variables/effective",

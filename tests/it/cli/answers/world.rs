@@ -5,14 +5,15 @@ use serde_json::{Value, json};
 use crate::cli::server::{FakeServer, Reply};
 
 /// Ids of the one thing of each kind, and the letter that stands for it in the table.
-pub(super) const IDS: [(char, &str); 8] = [
+pub(super) const IDS: &[(char, &str)] = &[
+    ('K', "0190f3c2-0000-7000-8000-0000000000a1"),
+    ('A', "0190f3c2-0000-7000-8000-0000000000a3"),
     ('W', "0190f3c2-0000-7000-8000-0000000000b1"),
     ('R', "0190f3c2-0000-7000-8000-0000000000d1"),
     ('V', "0190f3c2-0000-7000-8000-0000000000e1"),
     ('Q', "0190f3c2-0000-7000-8000-0000000000f1"),
     ('T', "0190f3c2-0000-7000-8000-0000000000c1"),
     ('U', "0190f3c2-0000-7000-8000-000000000002"),
-    ('K', "0190f3c2-0000-7000-8000-0000000000a1"),
     ('S', "0190f3c2-0000-7000-8000-0000000000a2"),
 ];
 
@@ -55,7 +56,11 @@ pub(super) fn replies(command: &str) -> Vec<(&'static str, u16, Value)> {
     let entry = json!({ "sequence": 7, "action": "run.approve", "resource_type": "run", "resource_id": id('R'),
         "user_id": id('U') });
     let unit = json!({ "id": id('U'), "slug": "default", "name": "Default" });
-    let variable = json!({ "id": id('K'), "key": "region", "value": "eu", "is_readable": true, "is_hcl": true,
+    let key = json!({ "id": id('K'), "name": "ci", "token_prefix": "plb_abcdefgh", "capability": "plan",
+        "workspace_ids": [id('W')] });
+    let mut minted = key.clone();
+    minted["token"] = json!("plb_the-token");
+    let variable = json!({ "id": id('A'), "key": "region", "value": "eu", "is_readable": true, "is_hcl": true,
         "description": "where" });
     let merged = json!({ "key": "region", "value": "eu", "is_readable": true, "source": { "scope": "workspace" },
         "overrides": [{ "scope": "variable_set", "name": "shared" }] });
@@ -77,9 +82,9 @@ pub(super) fn replies(command: &str) -> Vec<(&'static str, u16, Value)> {
         ("POST /workspaces/W/branches", 202, started),
         ("POST /workspaces/W/unblock", 200, workspace),
         ("GET /variables", 200, items(&variable)),
-        ("GET /variables/K", 200, variable.clone()),
-        ("PATCH /variables/K", 200, variable),
-        ("DELETE /variables/K", 204, Value::Null),
+        ("GET /variables/A", 200, variable.clone()),
+        ("PATCH /variables/A", 200, variable),
+        ("DELETE /variables/A", 204, Value::Null),
         ("GET /workspaces/W/variables/effective", 200, merged.clone()),
         ("GET /runs/R/variables", 200, merged),
         ("GET /variable-sets", 200, items(&set)),
@@ -152,6 +157,12 @@ pub(super) fn replies(command: &str) -> Vec<(&'static str, u16, Value)> {
         ("POST /tasks/T/replay", 201, task),
         ("GET /audit", 200, items(&entry)),
         ("GET /audit/verify", 200, json!({ "ok": true, "chains": 2, "entries": 40, "broken": [] })),
+        ("GET /api-keys", 200, items(&key)),
+        ("POST /api-keys", 201, minted.clone()),
+        ("GET /api-keys/K", 200, key.clone()),
+        ("DELETE /api-keys/K", 200, key),
+        ("POST /api-keys/K/regenerate", 200, minted.clone()),
+        ("POST /api-keys/K/rotate", 201, minted),
         ("GET /business-units", 200, items(&unit)),
         ("POST /business-units", 201, unit.clone()),
         ("PUT /business-units/U", 200, unit),
