@@ -50,14 +50,11 @@ fn scan(text: &str, on_string: &mut dyn FnMut(&str)) -> Result<(), &'static str>
             is_blank = false;
             continue;
         }
-        match next {
-            '(' | '[' | '{' => open.push(next),
-            ')' | ']' | '}' => {
-                if open.pop() != Some(opening_of(next)) {
-                    return Err("brackets do not match");
-                }
-            }
-            _ => {}
+        if matches!(next, ')' | ']' | '}') && open.pop() != Some(opening_of(next)) {
+            return Err("brackets do not match");
+        }
+        if matches!(next, '(' | '[' | '{') {
+            open.push(next);
         }
         if open.len() > NESTING_MAX {
             return Err("brackets are nested too deeply");

@@ -7,6 +7,7 @@ use http::{Method, StatusCode};
 use plumbline_core::access::Role;
 use plumbline_core::db::Query as _;
 use plumbline_core::protocol::ArtifactKind;
+use plumbline_core::secrets::{Domain, Place};
 use serde_json::{Value, json};
 
 use super::shell::{Route, routes};
@@ -88,19 +89,21 @@ impl Foreign {
             )
             INSERT INTO variables (id, business_unit_id, variable_set_id, workspace_id, key, value_sealed, value_bytes,
                                    is_secret, is_hcl)
-            VALUES ($4, $1, NULL, NULL, 'k', '', 0, false, false), ($5, $1, $3, NULL, 'k', '', 0, false, false),
-                   ($6, $1, NULL, $2, 'k', '', 0, false, false) ON CONFLICT DO NOTHING";
+            VALUES ($4, $1, NULL, NULL, 'k', $7, 1, false, false), ($5, $1, $3, NULL, 'k', $8, 1, false, false),
+                   ($6, $1, NULL, $2, 'k', $9, 1, false, false) ON CONFLICT DO NOTHING";
         let id = |name: &str| self.ids[name].parse::<uuid::Uuid>().unwrap();
+        let (workspace, set) = (id("workspaces"), id("variable-sets"));
+        let variables = [id("variables"), id("variables of variable-sets"), id("variables of workspaces")];
+        let sealed = variables.map(|row| {
+            let place = Place { table: "variables", column: "value_sealed", row };
+            self.plane().deps.keys.seal(Domain::Variables, place, "v").unwrap()
+        });
+        let ([of_unit, of_set, of_workspace], [one, two, three]) = (&variables, &sealed);
+        let unit = &self.backend.unit;
         let conn = self.plane().db().conn().await.unwrap();
-        let (set, of_set, of_workspace) =
-            (id("variable-sets"), id("variables of variable-sets"), id("variables of workspaces"));
-        let workspace = id("workspaces");
-        conn.execute(
-            ENSURE,
-            &[&self.backend.unit, &workspace, &set, &id("variables"), &of_set, &of_workspace],
-        )
-        .await
-        .unwrap();
+        conn.execute(ENSURE, &[unit, &workspace, &set, of_unit, of_set, of_workspace, one, two, three])
+            .await
+            .unwrap();
     }
 
     async fn api_key(backend: &Backend) -> String {
