@@ -172,61 +172,6 @@ CREATE TABLE audit_heads (
     CONSTRAINT audit_heads_pkey PRIMARY KEY (chain_id)
 );
 
-CREATE TABLE aws_accounts (
-    id uuid NOT NULL,
-    business_unit_id uuid NOT NULL,
-    account_id text NOT NULL,
-    name text NOT NULL,
-    description text,
-    default_region text NOT NULL,
-    state_bucket text,
-    state_bucket_region text NOT NULL,
-    aws_profile_name text,
-    keys_sealed text,
-    plan_role_arn text,
-    apply_role_arn text,
-    external_id text NOT NULL,
-    session_duration_seconds integer NOT NULL,
-    session_policy jsonb,
-    version integer DEFAULT 1 NOT NULL,
-    created_by uuid,
-    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
-    CONSTRAINT aws_accounts_account UNIQUE (business_unit_id, account_id),
-    CONSTRAINT aws_accounts_account_id_check CHECK ((account_id ~ '^[0-9]{12}$'::text)),
-    CONSTRAINT aws_accounts_business_unit_id_fkey FOREIGN KEY (business_unit_id) REFERENCES business_units(id),
-    CONSTRAINT aws_accounts_credentials CHECK (((keys_sealed IS NOT NULL) OR (plan_role_arn IS NOT NULL))),
-    CONSTRAINT aws_accounts_external_id UNIQUE (external_id),
-    CONSTRAINT aws_accounts_name_check CHECK (((length(name) >= 1) AND (length(name) <= 120))),
-    CONSTRAINT aws_accounts_pkey PRIMARY KEY (id),
-    CONSTRAINT aws_accounts_roles CHECK (((plan_role_arn IS NULL) = (apply_role_arn IS NULL))),
-    CONSTRAINT aws_accounts_session_duration_seconds_check CHECK (((session_duration_seconds >= 900) AND (session_duration_seconds <= 43200))),
-    CONSTRAINT aws_accounts_unit UNIQUE (business_unit_id, id)
-);
-
-CREATE TABLE azure_subscriptions (
-    id uuid NOT NULL,
-    business_unit_id uuid NOT NULL,
-    subscription_id text NOT NULL,
-    tenant_id text NOT NULL,
-    client_id text NOT NULL,
-    name text NOT NULL,
-    description text,
-    default_location text NOT NULL,
-    state_storage_account text,
-    state_container text,
-    client_secret_sealed text NOT NULL,
-    version integer DEFAULT 1 NOT NULL,
-    created_by uuid,
-    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
-    CONSTRAINT azure_subscriptions_business_unit_id_fkey FOREIGN KEY (business_unit_id) REFERENCES business_units(id),
-    CONSTRAINT azure_subscriptions_name_check CHECK (((length(name) >= 1) AND (length(name) <= 120))),
-    CONSTRAINT azure_subscriptions_pkey PRIMARY KEY (id),
-    CONSTRAINT azure_subscriptions_subscription UNIQUE (business_unit_id, subscription_id),
-    CONSTRAINT azure_subscriptions_unit UNIQUE (business_unit_id, id)
-);
-
 CREATE TABLE blobs (
     id uuid NOT NULL,
     business_unit_id uuid NOT NULL,
@@ -256,28 +201,6 @@ CREATE TABLE business_units (
     CONSTRAINT business_units_pkey PRIMARY KEY (id),
     CONSTRAINT business_units_slug UNIQUE (slug),
     CONSTRAINT business_units_slug_shape CHECK (((slug ~ '^[a-z0-9][a-z0-9-]{1,62}[a-z0-9]$'::text) AND (slug <> 'all'::text)))
-);
-
-CREATE TABLE clusters (
-    id uuid NOT NULL,
-    business_unit_id uuid NOT NULL,
-    name text NOT NULL,
-    description text,
-    server_url text NOT NULL,
-    default_namespace text NOT NULL,
-    aws_account_id text,
-    allow_insecure_tls boolean NOT NULL,
-    kubeconfig_sealed text NOT NULL,
-    version integer DEFAULT 1 NOT NULL,
-    created_by uuid,
-    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
-    CONSTRAINT clusters_aws_account FOREIGN KEY (business_unit_id, aws_account_id) REFERENCES aws_accounts(business_unit_id, account_id),
-    CONSTRAINT clusters_business_unit_id_fkey FOREIGN KEY (business_unit_id) REFERENCES business_units(id),
-    CONSTRAINT clusters_name UNIQUE (business_unit_id, name),
-    CONSTRAINT clusters_name_check CHECK (((length(name) >= 1) AND (length(name) <= 120))),
-    CONSTRAINT clusters_pkey PRIMARY KEY (id),
-    CONSTRAINT clusters_unit UNIQUE (business_unit_id, id)
 );
 
 CREATE TABLE executors (
@@ -328,28 +251,6 @@ CREATE TABLE finished_tasks (
     finished_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
     CONSTRAINT finished_tasks_outcome_check CHECK ((outcome = ANY (ARRAY['done'::text, 'dead'::text, 'cancelled'::text, 'superseded'::text]))),
     CONSTRAINT finished_tasks_pkey PRIMARY KEY (id)
-);
-
-CREATE TABLE gcp_projects (
-    id uuid NOT NULL,
-    business_unit_id uuid NOT NULL,
-    project_id text NOT NULL,
-    client_email text NOT NULL,
-    name text NOT NULL,
-    description text,
-    default_region text NOT NULL,
-    state_bucket text,
-    state_prefix text,
-    service_account_sealed text NOT NULL,
-    version integer DEFAULT 1 NOT NULL,
-    created_by uuid,
-    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
-    CONSTRAINT gcp_projects_business_unit_id_fkey FOREIGN KEY (business_unit_id) REFERENCES business_units(id),
-    CONSTRAINT gcp_projects_name_check CHECK (((length(name) >= 1) AND (length(name) <= 120))),
-    CONSTRAINT gcp_projects_pkey PRIMARY KEY (id),
-    CONSTRAINT gcp_projects_project UNIQUE (business_unit_id, project_id),
-    CONSTRAINT gcp_projects_unit UNIQUE (business_unit_id, id)
 );
 
 CREATE TABLE idempotency_keys (
@@ -483,7 +384,6 @@ CREATE TABLE runs (
     branch text NOT NULL,
     message text,
     variables_sealed text,
-    credentials jsonb DEFAULT '[]'::jsonb NOT NULL,
     auto_approve_if_no_changes boolean DEFAULT false NOT NULL,
     auto_approve_skip_apply boolean DEFAULT false NOT NULL,
     allow_destroy boolean DEFAULT false NOT NULL,
@@ -515,6 +415,8 @@ CREATE TABLE runs (
     created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
     started_at timestamp with time zone,
     completed_at timestamp with time zone,
+    pinned_variables jsonb,
+    pinned_variables_sealed text,
     CONSTRAINT runs_command_check CHECK ((command = ANY (ARRAY['plan'::text, 'apply'::text, 'destroy'::text]))),
     CONSTRAINT runs_pkey PRIMARY KEY (id),
     CONSTRAINT runs_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'planning'::text, 'planned'::text, 'awaiting_approval'::text, 'applying'::text, 'applied'::text, 'failed'::text, 'cancelled'::text]))),
@@ -701,6 +603,60 @@ CREATE TABLE users (
     CONSTRAINT users_pkey PRIMARY KEY (id)
 );
 
+CREATE TABLE variable_set_workspaces (
+    business_unit_id uuid NOT NULL,
+    variable_set_id uuid NOT NULL,
+    workspace_id uuid NOT NULL,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT variable_set_workspaces_business_unit_id_variable_set_id_fkey FOREIGN KEY (business_unit_id, variable_set_id) REFERENCES variable_sets(business_unit_id, id) ON DELETE CASCADE,
+    CONSTRAINT variable_set_workspaces_business_unit_id_workspace_id_fkey FOREIGN KEY (business_unit_id, workspace_id) REFERENCES workspaces(business_unit_id, id) ON DELETE CASCADE,
+    CONSTRAINT variable_set_workspaces_pkey PRIMARY KEY (variable_set_id, workspace_id)
+);
+
+CREATE TABLE variable_sets (
+    id uuid NOT NULL,
+    business_unit_id uuid NOT NULL,
+    name text NOT NULL,
+    description text,
+    priority integer DEFAULT 0 NOT NULL,
+    all_workspaces boolean DEFAULT false NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT variable_sets_business_unit_id_fkey FOREIGN KEY (business_unit_id) REFERENCES business_units(id),
+    CONSTRAINT variable_sets_name UNIQUE (business_unit_id, name),
+    CONSTRAINT variable_sets_name_check CHECK (((length(name) >= 1) AND (length(name) <= 255))),
+    CONSTRAINT variable_sets_pkey PRIMARY KEY (id),
+    CONSTRAINT variable_sets_priority_check CHECK (((priority >= 0) AND (priority <= 1000))),
+    CONSTRAINT variable_sets_unit UNIQUE (business_unit_id, id)
+);
+
+CREATE TABLE variables (
+    id uuid NOT NULL,
+    business_unit_id uuid NOT NULL,
+    variable_set_id uuid,
+    workspace_id uuid,
+    owner_id uuid GENERATED ALWAYS AS (COALESCE(workspace_id, variable_set_id, business_unit_id)) STORED NOT NULL,
+    key text NOT NULL,
+    value_sealed text NOT NULL,
+    value_bytes integer NOT NULL,
+    is_secret boolean NOT NULL,
+    is_hcl boolean NOT NULL,
+    description text,
+    version integer DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT variables_business_unit_id_fkey FOREIGN KEY (business_unit_id) REFERENCES business_units(id),
+    CONSTRAINT variables_key UNIQUE (owner_id, key),
+    CONSTRAINT variables_key_check CHECK ((key ~ '^[A-Za-z_][A-Za-z0-9_]{0,254}$'::text)),
+    CONSTRAINT variables_one_owner CHECK (((variable_set_id IS NULL) OR (workspace_id IS NULL))),
+    CONSTRAINT variables_pkey PRIMARY KEY (id),
+    CONSTRAINT variables_set FOREIGN KEY (business_unit_id, variable_set_id) REFERENCES variable_sets(business_unit_id, id) ON DELETE CASCADE,
+    CONSTRAINT variables_unit UNIQUE (business_unit_id, id),
+    CONSTRAINT variables_value_bytes_check CHECK (((value_bytes >= 0) AND (value_bytes <= 65536))),
+    CONSTRAINT variables_workspace FOREIGN KEY (business_unit_id, workspace_id) REFERENCES workspaces(business_unit_id, id) ON DELETE CASCADE
+);
+
 CREATE TABLE workspaces (
     id uuid NOT NULL,
     business_unit_id uuid NOT NULL,
@@ -717,10 +673,6 @@ CREATE TABLE workspaces (
     tags jsonb DEFAULT '{}'::jsonb NOT NULL,
     state_writes text DEFAULT 'runs_only'::text NOT NULL,
     webhook_enabled boolean DEFAULT false NOT NULL,
-    state_aws_account_id text,
-    azure_subscription_id text,
-    gcp_project_id text,
-    cluster_id uuid,
     path_status text DEFAULT 'unknown'::text NOT NULL,
     path_checked_at timestamp with time zone,
     drift_status text DEFAULT 'unknown'::text NOT NULL,
@@ -733,18 +685,14 @@ CREATE TABLE workspaces (
     created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
     updated_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
     CONSTRAINT workspaces_active_run FOREIGN KEY (business_unit_id, active_run_id) REFERENCES runs(business_unit_id, id) DEFERRABLE INITIALLY DEFERRED,
-    CONSTRAINT workspaces_azure_subscription FOREIGN KEY (business_unit_id, azure_subscription_id) REFERENCES azure_subscriptions(business_unit_id, subscription_id),
     CONSTRAINT workspaces_blocked CHECK (((blocked_at IS NULL) = (blocked_reason IS NULL))),
     CONSTRAINT workspaces_business_unit_id_fkey FOREIGN KEY (business_unit_id) REFERENCES business_units(id),
-    CONSTRAINT workspaces_cluster FOREIGN KEY (business_unit_id, cluster_id) REFERENCES clusters(business_unit_id, id),
     CONSTRAINT workspaces_drift_status_check CHECK ((drift_status = ANY (ARRAY['clean'::text, 'drifted'::text, 'unknown'::text]))),
-    CONSTRAINT workspaces_gcp_project FOREIGN KEY (business_unit_id, gcp_project_id) REFERENCES gcp_projects(business_unit_id, project_id),
     CONSTRAINT workspaces_identity UNIQUE (business_unit_id, aws_account_id, region, environment, repo_url, tf_working_dir),
     CONSTRAINT workspaces_kind_check CHECK ((kind = ANY (ARRAY['terraform'::text, 'helm'::text]))),
     CONSTRAINT workspaces_name_check CHECK ((name ~ '^[a-zA-Z0-9][a-zA-Z0-9_./-]{0,254}$'::text)),
     CONSTRAINT workspaces_path_status_check CHECK ((path_status = ANY (ARRAY['ok'::text, 'orphaned'::text, 'unknown'::text]))),
     CONSTRAINT workspaces_pkey PRIMARY KEY (id),
-    CONSTRAINT workspaces_state_aws_account FOREIGN KEY (business_unit_id, state_aws_account_id) REFERENCES aws_accounts(business_unit_id, account_id),
     CONSTRAINT workspaces_state_writes_check CHECK ((state_writes = ANY (ARRAY['runs_only'::text, 'runs_and_people'::text]))),
     CONSTRAINT workspaces_tool_check CHECK ((tool = ANY (ARRAY['terraform'::text, 'tofu'::text]))),
     CONSTRAINT workspaces_unit UNIQUE (business_unit_id, id)
@@ -767,8 +715,6 @@ CREATE INDEX audit_entries_time ON public.audit_entries USING btree (created_at 
 CREATE INDEX audit_entries_workspace ON public.audit_entries USING btree (workspace_id, sequence DESC) WHERE (workspace_id IS NOT NULL);
 
 CREATE INDEX blobs_pending ON public.blobs USING btree (upload_expires_at) WHERE (committed_at IS NULL);
-
-CREATE INDEX clusters_of_aws_account ON public.clusters USING btree (business_unit_id, aws_account_id) WHERE (aws_account_id IS NOT NULL);
 
 CREATE INDEX executors_alive ON public.executors USING btree (status) WHERE (status <> 'stopped'::text);
 
@@ -816,13 +762,9 @@ CREATE INDEX tasks_running ON public.tasks USING btree (class) WHERE (status = '
 
 CREATE INDEX tasks_subject ON public.tasks USING btree (subject_id);
 
-CREATE INDEX workspaces_of_azure_subscription ON public.workspaces USING btree (business_unit_id, azure_subscription_id) WHERE (azure_subscription_id IS NOT NULL);
+CREATE INDEX variable_set_workspaces_of_workspace ON public.variable_set_workspaces USING btree (workspace_id);
 
-CREATE INDEX workspaces_of_cluster ON public.workspaces USING btree (business_unit_id, cluster_id) WHERE (cluster_id IS NOT NULL);
-
-CREATE INDEX workspaces_of_gcp_project ON public.workspaces USING btree (business_unit_id, gcp_project_id) WHERE (gcp_project_id IS NOT NULL);
-
-CREATE INDEX workspaces_of_state_aws_account ON public.workspaces USING btree (business_unit_id, state_aws_account_id) WHERE (state_aws_account_id IS NOT NULL);
+CREATE INDEX variables_of_owner ON public.variables USING btree (owner_id, id DESC);
 
 CREATE TRIGGER audit_checkpoints_no_delete BEFORE DELETE ON public.audit_checkpoints FOR EACH ROW EXECUTE FUNCTION audit_refuse();
 

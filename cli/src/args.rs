@@ -21,6 +21,8 @@ use crate::commands::state_locks::LockCommand;
 use crate::commands::tasks::TaskCommand;
 use crate::commands::tfstates::StateCommand;
 use crate::commands::users::UserCommand;
+use crate::commands::variable_sets::VariableSetCommand;
+use crate::commands::variables::VariableCommand;
 use crate::commands::workspaces::WorkspaceCommand;
 
 const EXAMPLES: &str = "\
@@ -84,6 +86,12 @@ pub enum Command {
     /// Workspaces: one Terraform directory in one place.
     #[command(subcommand, visible_alias = "ws")]
     Workspace(WorkspaceCommand),
+    /// Terraform variables of the business unit, of variable sets and of workspaces.
+    #[command(subcommand, visible_alias = "variable")]
+    Var(VariableCommand),
+    /// Variable sets: named variables for some workspaces, or for all.
+    #[command(subcommand)]
+    VariableSet(VariableSetCommand),
     /// Runs: plan, apply, destroy, and what became of them.
     #[command(subcommand)]
     Run(RunCommand),

@@ -117,6 +117,10 @@ ids! {
     JwtSecretId;
     /// A rule by which a CI system's tokens are taken.
     TrustRuleId;
+    /// One Terraform variable, or a run's own copy of it.
+    VariableId;
+    /// One named list of variables.
+    VariableSetId;
 }
 
 /// Makes ids. The only place where ids come from.

@@ -34,6 +34,7 @@ pub mod sessions;
 pub mod tasks;
 pub mod tfstates;
 pub mod users;
+pub mod variables;
 pub mod workspaces;
 
 #[cfg(feature = "store")]

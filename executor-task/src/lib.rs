@@ -39,6 +39,7 @@ mod terraform;
 mod tools;
 mod touched;
 mod uploads;
+mod variables;
 
 use std::process::ExitCode;
 

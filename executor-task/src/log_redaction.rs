@@ -10,7 +10,7 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 const SECRET_BYTES_MIN: usize = 4;
 /// Lines of a secret with many lines are taken out one by one from this length.
 const SECRET_LINE_BYTES_MIN: usize = 8;
-/// Longer values are known by their beginning.
+/// Longer values are taken out piece by piece; in other encodings they are known by their beginning.
 const PATTERN_BYTES_MAX: usize = 4096;
 const MASK: &[u8] = b"(secret)";
 
@@ -24,7 +24,6 @@ impl Secrets {
     /// Values in clear; their encoded forms are added.
     pub(crate) fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
         let mut patterns: Vec<Vec<u8>> = values.into_iter().flat_map(forms).collect();
-        patterns.iter_mut().for_each(|pattern| pattern.truncate(PATTERN_BYTES_MAX));
         patterns.retain(|pattern| pattern.len() >= SECRET_BYTES_MIN);
         patterns.sort();
         patterns.dedup();
@@ -61,9 +60,10 @@ fn forms(value: &str) -> Vec<Vec<u8>> {
     if value.len() < SECRET_BYTES_MIN {
         return Vec::new();
     }
-    let mut forms = vec![value.as_bytes().to_vec(), percent_encoded(value).into_bytes()];
     let json = serde_json::Value::from(value).to_string();
-    forms.push(json.as_bytes()[1..json.len() - 1].to_vec());
+    let whole = [value.as_bytes(), &json.as_bytes()[1..json.len() - 1]];
+    let pieces = whole.into_iter().flat_map(|form| form.chunks(PATTERN_BYTES_MAX)).map(<[u8]>::to_vec);
+    let mut forms = vec![percent_encoded(value).into_bytes()];
     // Inside a longer text the same value has one of three encodings; their borders mix with the neighbours'.
     for shift in 0..3 {
         let mut shifted = vec![0; shift];
@@ -80,6 +80,8 @@ fn forms(value: &str) -> Vec<Vec<u8>> {
         let lines = value.lines().map(str::trim).filter(|line| line.len() >= SECRET_LINE_BYTES_MIN);
         forms.extend(lines.map(|line| line.as_bytes().to_vec()));
     }
+    forms.iter_mut().for_each(|form| form.truncate(PATTERN_BYTES_MAX));
+    forms.extend(pieces);
     forms
 }
 
@@ -157,6 +159,13 @@ mod tests {
         }
         assert!(in_chunks(&secrets, percent_encoded(value).as_bytes(), 3).contains("(secret)"));
         assert_eq!(in_chunks(&Secrets::new(["a\"b\nc12"]), br#"x a\"b\nc12 y"#, 4), "x (secret) y");
+    }
+
+    #[test]
+    fn a_secret_longer_than_a_pattern_is_taken_out_to_its_end() {
+        let long: String = (0..3000).map(|n| format!("{n:04}")).collect();
+        let shown = in_chunks(&Secrets::new([long.as_str()]), format!("a {long} b").as_bytes(), 1000);
+        assert_eq!(shown, "a (secret)(secret)(secret) b");
     }
 
     #[test]

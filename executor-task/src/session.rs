@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plumbline_core::protocol::{Bundle, RunPhase, StepReport, StepStatus};
+use plumbline_core::variables::hcl;
 use tempfile::TempDir;
 use tokio::sync::watch;
 
@@ -239,14 +240,9 @@ impl Session {
         environment
     }
 
-    /// `TF_VAR_*` and the run's credentials: for plan and apply only.
-    pub(crate) fn run_environment(&self) -> Vec<(OsString, OsString)> {
-        let variables = self.bundle.variables.iter();
-        let mut environment: Vec<(OsString, OsString)> = variables
-            .map(|variable| (format!("TF_VAR_{}", variable.key).into(), variable.value.clone().into()))
-            .collect();
-        environment.extend(self.bundle.environment.iter().map(|(name, value)| (name.into(), value.into())));
-        environment
+    /// The run's credentials: for plan and apply only.
+    pub(crate) fn credentials(&self) -> Vec<(OsString, OsString)> {
+        self.bundle.environment.iter().map(|(name, value)| (name.into(), value.into())).collect()
     }
 }
 
@@ -271,12 +267,19 @@ pub(crate) fn passed_on() -> Vec<(OsString, OsString)> {
 /// Everything in a bundle, and what was opened from it or got with it, that no log may show.
 pub(crate) fn secrets_of(bundle: &Bundle, git_access: &GitAccess, cloud: &Cloud) -> Secrets {
     let variables = bundle.variables.iter().filter(|variable| variable.is_secret);
+    // Terraform shows the parts of an expression one by one.
+    let parts: Vec<String> = variables
+        .clone()
+        .filter(|variable| variable.is_hcl)
+        .flat_map(|variable| hcl::quoted_strings(&variable.value))
+        .collect();
     let environment: &BTreeMap<String, String> = &bundle.environment;
     let credentials = environment
         .iter()
         .filter(|(name, _)| SECRET_WORDS.iter().any(|word| name.to_uppercase().contains(word)));
     let values = variables
         .map(|variable| variable.value.as_str())
+        .chain(parts.iter().map(String::as_str))
         .chain(credentials.map(|(_, value)| value.as_str()))
         .chain(bundle.source.credentials.iter().map(|credential| credential.secret.words()))
         .chain(git_access.secrets())

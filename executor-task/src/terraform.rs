@@ -16,6 +16,7 @@ use crate::provider_mirror;
 use crate::session::Session;
 use crate::state_proxy::StateProxy;
 use crate::tools::{self, Tool};
+use crate::variables::Given;
 
 const OVERRIDE_NAME: &str = "zz_plumbline_override.tf";
 /// Terraform merges files that end in `_override.tf` last; the address comes from the environment, because
@@ -153,10 +154,21 @@ impl<'a> Terraform<'a> {
         proxy: &StateProxy,
     ) -> Result<Ended, StepError> {
         let cloud = self.session.cloud.open(&self.session.layout, self.session.isolation)?;
-        let mut environment = self.session.run_environment();
+        let given = Given::write(self.session, &self.directory)?;
+        let mut environment = self.session.credentials();
         environment.extend(cloud.environment());
+        environment.extend(given.environment.iter().cloned());
         environment.extend(proxy.environment());
-        self.run(log, output, args, environment, true).await
+        let files = given.args();
+        // After the command's name: a plan file must stay the last argument.
+        let (name, rest) = args.split_at(1);
+        let args: Vec<&str> = name
+            .iter()
+            .copied()
+            .chain(files.iter().map(String::as_str))
+            .chain(rest.iter().copied())
+            .collect();
+        self.run(log, output, &args, environment, true).await
     }
 
     /// A call that reads the state and needs no credentials.

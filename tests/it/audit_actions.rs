@@ -33,6 +33,7 @@ enum Story {
     Settings,
     Workspaces,
     Accounts,
+    Variables,
     Repositories,
     Applied,
     Decided,
@@ -84,6 +85,16 @@ fn row(action: Action) -> (Story, &'static str, By) {
         A::WorkspaceCreate | A::WorkspaceUpdate | A::WorkspaceDelete => {
             (Story::Workspaces, "workspace", Person)
         }
+        A::VariableCreate | A::VariableUpdate | A::VariableDelete => (Story::Variables, "variable", Person),
+        A::WorkspaceVariableCreate | A::WorkspaceVariableUpdate | A::WorkspaceVariableDelete => {
+            (Story::Variables, "workspace_variable", Person)
+        }
+        A::VariableSetCreate
+        | A::VariableSetUpdate
+        | A::VariableSetDelete
+        | A::VariableSetAttach
+        | A::VariableSetDetach => (Story::Variables, "variable_set", Person),
+        A::RunSecretsUse => (Story::Variables, "run", System),
         A::WorkspaceImport | A::RepositoryDiscover | A::TaskReplay => (Story::Repositories, "task", Person),
         A::GitCredentialCreate | A::GitCredentialUpdate | A::GitCredentialDelete | A::GitCredentialTest => {
             (Story::GitCredentials, "git_credential", Person)
@@ -147,8 +158,9 @@ async fn every_action_comes_about_and_says_who_did_what_to_which() {
                 assert_eq!(entry["user_id"].is_string(), by == By::Person, "{entry}");
                 let about = |field: &str| entry[field].is_string();
                 assert_eq!(about("run_id"), resource_type == "run" || of_a_run(action), "{entry}");
-                let in_workspace =
-                    ["run", "workspace", "tfstate"].contains(&resource_type) || of_a_run(action);
+                let in_workspace = ["run", "workspace", "workspace_variable", "tfstate"]
+                    .contains(&resource_type)
+                    || of_a_run(action);
                 assert_eq!(about("workspace_id"), in_workspace, "{entry}");
             }
         }
@@ -193,6 +205,7 @@ async fn tell(story: Story) -> TestPlane {
         Story::Settings => settings().await,
         Story::Workspaces => workspaces().await,
         Story::Accounts => accounts().await,
+        Story::Variables => variables().await,
         Story::Repositories => repositories().await,
         Story::Applied => applied().await,
         Story::Decided => decided().await,
@@ -281,6 +294,35 @@ async fn accounts() -> TestPlane {
     let link = json!({ "state_aws_account_id": cloud_accounts::ACCOUNT });
     ok(&world.plane, &world.token, "PUT", &workspace, link).await;
     world.planned().await;
+    world.plane
+}
+
+async fn variables() -> TestPlane {
+    let world = World::new().await;
+    let call = async |method: &str, path: &str, body: Option<Value>| {
+        ok(&world.plane, &world.token, method, path, body).await
+    };
+    let set = call("POST", "variable-sets", Some(json!({ "name": "shared" }))).await;
+    let set = format!("variable-sets/{}", set["id"].as_str().unwrap());
+    call("PATCH", &set, Some(json!({ "priority": 1 }))).await;
+    let attached = format!("{set}/workspaces/{}", world.workspace);
+    call("PUT", &attached, None).await;
+    let own = format!("workspaces/{}/variables", world.workspace);
+    for place in ["variables", &own, &format!("{set}/variables")] {
+        let new = json!({ "key": "k", "value": "hunter2-hunter2", "is_secret": true });
+        let made = call("POST", place, Some(new)).await;
+        let one = format!("{place}/{}", made["id"].as_str().unwrap());
+        call("PATCH", &one, Some(json!({ "description": "d" }))).await;
+        if place != own {
+            call("DELETE", &one, None).await;
+        }
+    }
+    world.trigger("plan").await;
+    FakeExecutor::start(&world.plane).await;
+    let (_, _, kept) = world.plane.call("GET", &format!("/api/v1/{own}"), world.token.as_str(), None).await;
+    call("DELETE", &format!("{own}/{}", kept["items"][0]["id"].as_str().unwrap()), None).await;
+    call("DELETE", &attached, None).await;
+    call("DELETE", &set, None).await;
     world.plane
 }
 

@@ -1,10 +1,14 @@
 //! What people are shown, read from the API's documents. Lenient: only ids and what decides must be there.
 
+mod variables;
+
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
 use serde_json::Value;
+
+pub use variables::{Attachment, Effective, EffectiveVariable, Variable, VariableSet, VariableSource};
 
 /// The signed-in person.
 #[derive(Clone, Debug, Deserialize)]

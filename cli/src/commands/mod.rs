@@ -18,6 +18,8 @@ pub mod state_locks;
 pub mod tasks;
 pub mod tfstates;
 pub mod users;
+pub mod variable_sets;
+pub mod variables;
 pub mod workspaces;
 
 use crate::app::App;
@@ -40,6 +42,8 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         Command::AcceptInvite(accept) => passwords::accept_invite(&app, &accept).await,
         Command::Session(command) => sessions::run(&app, command).await,
         Command::Workspace(command) => workspaces::run(&app, command).await,
+        Command::Var(command) => variables::run(&app, command).await,
+        Command::VariableSet(command) => variable_sets::run(&app, command).await,
         Command::Run(command) => runs::run(&app, command).await,
         Command::Approve(approve) => approvals::approve(&app, &approve).await,
         Command::Reject(reject) => approvals::reject(&app, &reject).await,

@@ -66,6 +66,11 @@ pub enum RunCommand {
         #[arg(long)]
         no_wait: bool,
     },
+    /// What Terraform gets in a run, and where each value comes from. Secrets are not shown.
+    Variables {
+        /// The run's id.
+        run: Uuid,
+    },
     /// List the steps of a run.
     Steps {
         /// The run's id.
@@ -135,6 +140,10 @@ pub async fn run(app: &App, command: RunCommand) -> anyhow::Result<Outcome> {
             let promoted =
                 app.client.call(routes::PROMOTE_RUN, [&run.to_string()]).creates(None).send().await?;
             trigger::started(app, &promoted, no_wait).await
+        }
+        RunCommand::Variables { run } => {
+            let variables = app.client.call(routes::LIST_RUN_VARIABLES, [&run.to_string()]).send().await?;
+            app.show(&variables, super::variables::effective)
         }
         RunCommand::Steps { run } => {
             let steps = app.client.call(routes::LIST_STEPS, [&run.to_string()]).send().await?;

@@ -33,6 +33,10 @@ pub enum Permission {
     AdministerGitCredentials,
     /// Register, change and remove cloud accounts and clusters, and try their credentials.
     AdministerCloudAccounts,
+    /// Write variables of a workspace.
+    WriteWorkspaceVariables,
+    /// Write variables of the unit, and variable sets.
+    AdministerVariables,
     /// Read the audit log of the unit.
     ReadAudit,
     /// Make, rotate and revoke API keys of the unit.
@@ -63,9 +67,11 @@ impl Permission {
             | Self::ReplayTasks
             | Self::ReadIntegrations
             | Self::ReadGitCredentials
+            | Self::WriteWorkspaceVariables
             | Self::WriteState => Some(Role::Operator),
             Self::AdministerState
             | Self::AdministerWorkspaces
+            | Self::AdministerVariables
             | Self::AdministerGitCredentials
             | Self::AdministerCloudAccounts
             | Self::AdministerKeys
@@ -89,8 +95,11 @@ impl Permission {
             Self::ReadState | Self::ApplyRuns | Self::ReplayTasks | Self::WriteState => {
                 Some(Capability::Apply)
             }
-            // What lets into other systems is an admin's matter, also without the secret.
+            // What lets into other systems is an admin's matter, also without the secret; and what a variable says, every
+            // later run does.
             Self::AdministerState
+            | Self::WriteWorkspaceVariables
+            | Self::AdministerVariables
             | Self::AdministerWorkspaces
             | Self::AdministerIntegrations
             | Self::ReadGitCredentials
@@ -115,6 +124,8 @@ impl Permission {
             | Self::AdministerIntegrations
             | Self::AdministerGitCredentials
             | Self::AdministerCloudAccounts
+            | Self::WriteWorkspaceVariables
+            | Self::AdministerVariables
             | Self::AdministerKeys => true,
             Self::Read
             | Self::ReadIntegrations

@@ -142,6 +142,11 @@ pub async fn find_slug(query: &impl Query, id: BusinessUnitId) -> Result<Option<
     Ok(store::find(query, id, Sight::All).await?.map(|unit| unit.slug))
 }
 
+/// Locks a unit against others who write what it has few of, until the transaction ends. `false` if there is none.
+pub async fn lock(tx: &Tx<'_>, id: BusinessUnitId) -> Result<bool, DbError> {
+    Ok(store::lock(tx, id).await?.is_some_and(|unit| unit.archived_at.is_none()))
+}
+
 fn sight(ctx: &Ctx) -> Result<Sight, BusinessUnitError> {
     Ok(match ctx.credential {
         Credential::Key { .. } => Sight::Unit(ctx.unit()?),

@@ -33,6 +33,7 @@ migrations! {
     1006 "tfstate";
     1007 "audit";
     1008 "config";
+    1009 "variables";
     1010 "identity";
     1011 "cloud_accounts";
     1012 "git_credentials";

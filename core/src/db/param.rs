@@ -73,5 +73,5 @@ macro_rules! optional_ids {
 optional_ids! {
     BusinessUnitId UserId WorkspaceId RunId TaskId ExecutorId StateVersionId QuarantinedStateId StateUploadId BlobId
     ArtifactId SessionId ApiKeyId TrustRuleId JwtSecretId GitCredentialId AwsAccountId AzureSubscriptionId
-    GcpProjectId ClusterId
+    GcpProjectId ClusterId VariableId VariableSetId
 }

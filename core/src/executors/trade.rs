@@ -90,6 +90,7 @@ async fn issue(
     if !ticket.traded {
         let asked = Asked { workspace: &attempt.workspace, run_id, phase };
         credentials::record_use(tx, asked, ticket.executor_id, &attempt.granted.used).await?;
+        runs::tasks::record_secrets(tx, run_id, phase, task.attempts, &attempt).await?;
     }
     Ok(Bundle {
         protocol: VERSION,
@@ -161,12 +162,13 @@ async fn refuse_reuse(tx: &Tx<'_>, deps: &Deps, ticket: &Ticket) -> Result<(), E
 
 /// Whether no later attempt could get a bundle either.
 fn is_permanent(error: &RunError) -> bool {
-    matches!(
-        error,
+    match error {
         RunError::NotFound(_)
-            | RunError::Seal(SealError::Unreadable(_))
-            | RunError::Credentials(CredentialsError::Unusable { .. })
-    )
+        | RunError::Seal(SealError::Unreadable(_))
+        | RunError::Credentials(CredentialsError::Unusable { .. }) => true,
+        RunError::Variables(error) => error.is_permanent(),
+        _ => false,
+    }
 }
 
 /// The run cannot be handed out, now or later: its task is a dead letter at once.

@@ -51,7 +51,7 @@ pub struct Bundle {
     pub source: Source,
     /// Terraform or OpenTofu, and which version.
     pub tool: Tool,
-    /// For `TF_VAR_*`.
+    /// Values of the root module's variables.
     pub variables: Vec<Variable>,
     /// More environment for the child in plan and apply: cloud credentials.
     pub environment: BTreeMap<String, String>,
@@ -187,10 +187,13 @@ pub struct Tool {
 pub struct Variable {
     /// The name without `TF_VAR_`.
     pub key: String,
-    /// The value as Terraform reads it from the environment.
+    /// Exactly what Terraform is to see, or an expression.
     pub value: String,
     /// Whether its value is kept out of logs.
     pub is_secret: bool,
+    /// Whether the value is an HCL expression.
+    #[serde(default)]
+    pub is_hcl: bool,
 }
 
 /// One step of the phase.

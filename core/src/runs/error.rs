@@ -9,6 +9,7 @@ use crate::ports::BlobError;
 use crate::secrets::SealError;
 use crate::tasks::TaskError;
 use crate::tfstates::StateError;
+use crate::variables::VariableError;
 
 /// Why something with a run did not work.
 #[derive(Debug, thiserror::Error)]
@@ -106,6 +107,9 @@ pub enum RunError {
     /// Its cloud credentials cannot be used.
     #[error(transparent)]
     Credentials(#[from] CredentialsError),
+    /// Its variables.
+    #[error(transparent)]
+    Variables(#[from] VariableError),
     /// A sealed value.
     #[error(transparent)]
     Seal(#[from] SealError),

@@ -42,14 +42,16 @@ mod tests;
 #[cfg(feature = "store")]
 pub mod touched;
 #[cfg(feature = "store")]
+pub mod variables;
+#[cfg(feature = "store")]
 mod waiting;
 
+pub use crate::variables::RunVariable;
 #[cfg(feature = "store")]
 pub use error::RunError;
 pub use lifecycle::RunStatus;
 pub use model::{
-    ArtifactName, ArtifactView, EndReason, LogPage, NewRun, Run, RunFilter, RunVariable, Step, StepPhase,
-    Waiting,
+    ArtifactName, ArtifactView, EndReason, LogPage, NewRun, Run, RunFilter, Step, StepPhase, Waiting,
 };
 pub use plan::{PlanSummary, PlanUnreadable, ResourceChange, read_changes, summarise};
 pub use rules::{ApprovalFacts, approval_digest, has_changes, steps_of};

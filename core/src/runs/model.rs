@@ -9,6 +9,7 @@ use crate::cloud_accounts::UsedCredential;
 use crate::digest::Sha256Digest;
 use crate::ids::{BusinessUnitId, RunId, StateVersionId, UserId, WorkspaceId};
 use crate::protocol::{ArtifactKind, RunCommand, StepStatus};
+use crate::variables::RunVariable;
 
 /// What a person asks for.
 #[derive(Clone, Debug)]
@@ -29,22 +30,6 @@ pub struct NewRun {
     pub auto_approve_skip_apply: bool,
     /// Handed to policies: the run is meant to destroy.
     pub allow_destroy: bool,
-}
-
-/// One variable of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RunVariable {
-    /// The name without `TF_VAR_`.
-    pub key: String,
-    /// The value as Terraform reads it from the environment.
-    pub value: String,
-    /// Whether its value is kept out of logs and answers.
-    #[serde(default)]
-    pub is_secret: bool,
-    /// Whether the value is an HCL expression; for display, Terraform itself decides by the variable's type.
-    #[serde(default)]
-    pub is_hcl: bool,
 }
 
 /// Why a run ended as it did. `None` in the run means: nothing special.

@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::ending::{self, Ending};
-use super::store::{self, InsertRun, StoredRun};
-use super::{EndReason, NewRun, Run, RunError, RunFilter, RunStatus, RunVariable, Step, rules, waiting};
+use super::store::{self, InsertRun};
+use super::{EndReason, NewRun, Run, RunError, RunFilter, RunStatus, Step, rules, variables, waiting};
 use crate::Deps;
 use crate::access::{Actor, Ctx, Permission, Scope, TraceParent};
 use crate::audit::{self, Action};
@@ -15,12 +15,8 @@ use crate::db::{DbError, Query, Tx};
 use crate::ids::{BusinessUnitId, RunId, WorkspaceId};
 use crate::page::{Page, PageRequest};
 use crate::protocol::RunCommand;
-use crate::secrets::{Domain, Place};
 use crate::tasks::{self, FinishedOutcome, TaskError, TaskKind};
 use crate::workspaces;
-
-const VARIABLES_MAX: usize = 200;
-const VARIABLE_BYTES_MAX: usize = 64 << 10;
 
 /// Asks for a run: run, steps, task and audit entry in the caller's transaction. A run that can change its workspace
 /// waits while another holds it. Wake the worker after the commit.
@@ -43,7 +39,7 @@ pub async fn promote(tx: &Tx<'_>, deps: &Deps, ctx: &Ctx, id: RunId) -> Result<R
         command: RunCommand::Apply,
         branch: Some(from.run.branch.clone()),
         message: from.run.message.clone(),
-        variables: open_variables(deps, &from)?,
+        variables: variables::open_own(tx, deps, id).await?,
         auto_approve_if_no_changes: false,
         auto_approve_skip_apply: false,
         allow_destroy: false,
@@ -75,11 +71,13 @@ async fn create(
             return Err(RunError::TooManyWaiting { waiting: already });
         }
     }
+    let unit = workspace.business_unit_id;
+    crate::variables::effective::measure(tx, unit, workspace.id, &new.variables).await?;
     let id: RunId = deps.ids.mint();
-    let sealed = seal_variables(deps, id, &new.variables)?;
+    let sealed = variables::seal_own(deps, id, &new.variables)?;
     let insert = InsertRun {
         id,
-        unit: workspace.business_unit_id,
+        unit,
         workspace_id: workspace.id,
         command: new.command,
         waiting,
@@ -100,7 +98,7 @@ async fn create(
     }
     if !waiting {
         let trace = ctx.traceparent.clone();
-        ending::enqueue(tx, deps.ids, TaskKind::RunPlan, workspace.business_unit_id, id, trace).await?;
+        ending::enqueue(tx, deps.ids, TaskKind::RunPlan, unit, id, trace).await?;
     }
     let run = store::find(tx, None, id).await?.ok_or(RunError::NotFound("run"))?.run;
     let details = json!({"command": run.command, "branch": run.branch, "waiting": waiting, "source": source});
@@ -119,55 +117,13 @@ fn validate(new: &NewRun) -> Result<(), RunError> {
     if new.auto_approve_skip_apply && !new.auto_approve_if_no_changes {
         return invalid("auto_approve_skip_apply", "needs auto_approve_if_no_changes");
     }
-    if new.variables.len() > VARIABLES_MAX {
-        return invalid("variables", "at most 200");
-    }
-    let mut keys = std::collections::BTreeSet::new();
-    for variable in &new.variables {
-        let field = format!("variables.{}", variable.key);
-        let mut characters = variable.key.chars();
-        let first_ok = characters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
-        if !first_ok || !characters.all(|c| c.is_ascii_alphanumeric() || c == '_') || variable.key.len() > 255
-        {
-            return invalid(
-                &field,
-                "a variable's name has letters, digits and underscores, and no digit first",
-            );
-        }
-        if variable.value.len() > VARIABLE_BYTES_MAX || variable.value.contains('\0') {
-            return invalid(&field, "a value has at most 64 KiB and no NUL");
-        }
-        if !keys.insert(&variable.key) {
-            return invalid(&field, "given twice");
-        }
-    }
-    Ok(())
+    variables::check_own(&new.variables)
 }
 
 /// Refuses a person's words that are too long to be kept.
 pub(super) fn check_words(field: &str, words: Option<&str>) -> Result<(), RunError> {
     rules::fits_history(words)
         .map_err(|reason| RunError::Invalid { field: field.into(), reason: reason.into() })
-}
-
-fn place(run: RunId) -> Place {
-    Place { table: "runs", column: "variables_sealed", row: run.0 }
-}
-
-fn seal_variables(deps: &Deps, run: RunId, variables: &[RunVariable]) -> Result<Option<String>, RunError> {
-    if variables.is_empty() {
-        return Ok(None);
-    }
-    let text = serde_json::to_string(variables).expect("plain strings and booleans are JSON");
-    Ok(Some(deps.keys.seal(Domain::Variables, place(run), &text)?))
-}
-
-/// The run's own variables.
-pub(super) fn open_variables(deps: &Deps, run: &StoredRun) -> Result<Vec<RunVariable>, RunError> {
-    let Some(sealed) = &run.variables_sealed else { return Ok(Vec::new()) };
-    let text = deps.keys.open(Domain::Variables, place(run.run.id), sealed)?;
-    serde_json::from_str(&text)
-        .map_err(|_| RunError::Seal(crate::secrets::SealError::Unreadable("it is not a list of variables")))
 }
 
 /// What triggering a run of the command takes, and cancelling one.

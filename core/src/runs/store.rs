@@ -24,7 +24,6 @@ pub(super) struct StoredRun {
     pub(super) base_lineage: Option<String>,
     pub(super) approved_digest: Option<Sha256Digest>,
     pub(super) apply_begun_at: Option<DateTime<Utc>>,
-    pub(super) variables_sealed: Option<String>,
     pub(super) traceparent: Option<TraceParent>,
     pub(super) plan_expired: bool,
 }
@@ -37,7 +36,7 @@ macro_rules! run_columns {
          r.base_serial, r.base_lineage, r.cancel_requested_at, r.auto_approve_if_no_changes,
          r.auto_approve_skip_apply, r.credentials, r.created_at, r.started_at, r.planned_at, r.completed_at, r.plan_sha256,
          r.plan_json_sha256, r.gates_sha256, r.lock_file_sha256, r.approved_digest, r.apply_begun_at,
-         r.variables_sealed, r.traceparent, coalesce(r.plan_expires_at <= plumbline_now(), false) AS plan_expired,
+         r.traceparent, coalesce(r.plan_expires_at <= plumbline_now(), false) AS plan_expired,
          CASE WHEN r.waiting THEN 1 + (SELECT count(*) FROM runs w WHERE w.workspace_id = r.workspace_id
              AND w.waiting AND w.id < r.id) END AS waiting_position,
          CASE WHEN r.waiting THEN (SELECT w.blocked_reason FROM workspaces w WHERE w.id = r.workspace_id)
@@ -137,7 +136,6 @@ fn stored_run(row: &Row) -> Result<StoredRun, DbError> {
         base_lineage: row.get("base_lineage"),
         approved_digest: digest(row, "approved_digest"),
         apply_begun_at: row.get("apply_begun_at"),
-        variables_sealed: row.get("variables_sealed"),
         traceparent: row.get::<_, Option<&str>>("traceparent").and_then(TraceParent::parse),
         plan_expired: row.get("plan_expired"),
         run,

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::ending::{self, Ending};
 use super::store::{self, StoredRun};
-use super::{RunError, RunStatus, StepPhase, rules};
+use super::{RunError, RunStatus, StepPhase, rules, variables};
 use crate::Deps;
 use crate::access::{Actor, Scope};
 use crate::audit::{self, Action, Entry};
@@ -100,7 +100,7 @@ pub async fn begin_attempt(
         source: source(deps, &workspace, &run, &git_credentials),
         git_credentials,
         tool: tool(&workspace, &run),
-        variables: variables(deps, &run)?,
+        variables: variables::for_attempt(tx, deps, &run).await?,
         steps: steps(phase, run.run.command.mutates()),
         state,
         plan: match phase {
@@ -112,6 +112,33 @@ pub async fn begin_attempt(
         },
         workspace,
     })
+}
+
+/// Records which secrets an attempt was handed, if any: last in its transaction, for it locks the audit chain.
+pub async fn record_secrets(
+    tx: &Tx<'_>,
+    id: RunId,
+    phase: RunPhase,
+    number: i32,
+    attempt: &Attempt,
+) -> Result<(), RunError> {
+    let secrets: Vec<&str> =
+        attempt.variables.iter().filter(|one| one.is_secret).map(|one| one.key.as_str()).collect();
+    if secrets.is_empty() {
+        return Ok(());
+    }
+    let entry = Entry {
+        business_unit_id: Some(attempt.workspace.business_unit_id),
+        actor: Actor::System,
+        action: Action::RunSecretsUse,
+        resource_type: "run",
+        resource_id: id.to_string(),
+        workspace_id: Some(attempt.workspace.id),
+        run_id: Some(id),
+        details: json!({"phase": phase, "attempt": number, "variables": secrets}),
+    };
+    audit::service::record(tx, &entry).await?;
+    Ok(())
 }
 
 /// The steps' word for a phase.
@@ -179,14 +206,6 @@ fn tool(workspace: &Workspace, run: &StoredRun) -> protocol::Tool {
         version: run.run.tool_version.clone().or_else(|| workspace.tool_version.clone()),
         pinned,
     }
-}
-
-fn variables(deps: &Deps, run: &StoredRun) -> Result<Vec<Variable>, RunError> {
-    let variables = super::service::open_variables(deps, run)?;
-    Ok(variables
-        .into_iter()
-        .map(|variable| Variable { key: variable.key, value: variable.value, is_secret: variable.is_secret })
-        .collect())
 }
 
 fn steps(phase: RunPhase, mutates: bool) -> Vec<StepSpec> {

@@ -63,24 +63,41 @@ pub struct Created<T> {
     status: StatusCode,
     location: String,
     body: T,
+    /// What a repetition is told instead of the body.
+    remembered: Option<T>,
 }
 
 impl<T: Serialize> Created<T> {
     /// 201: it is there.
     pub fn at(location: String, body: T) -> Self {
-        Self { status: StatusCode::CREATED, location, body }
+        Self { status: StatusCode::CREATED, location, body, remembered: None }
     }
 
     /// 202: a task will make it; `location` says how it goes on.
     pub fn later(location: String, body: T) -> Self {
-        Self { status: StatusCode::ACCEPTED, location, body }
+        Self { status: StatusCode::ACCEPTED, location, body, remembered: None }
+    }
+
+    /// Keeps another body for repetitions: answers are kept in clear, and what is sealed elsewhere does not belong there.
+    #[must_use]
+    pub fn remembered_as(mut self, body: T) -> Self {
+        self.remembered = Some(body);
+        self
     }
 
     fn answer(&self) -> Result<Answer, Problem> {
+        self.answer_with(&self.body)
+    }
+
+    fn remembered(&self) -> Result<Answer, Problem> {
+        self.answer_with(self.remembered.as_ref().unwrap_or(&self.body))
+    }
+
+    fn answer_with(&self, body: &T) -> Result<Answer, Problem> {
         Ok(Answer {
             status: self.status.as_u16(),
             location: Some(self.location.clone()),
-            body: serde_json::to_value(&self.body).map_err(|error| Problem::internal(&error))?,
+            body: serde_json::to_value(body).map_err(|error| Problem::internal(&error))?,
         })
     }
 }
@@ -142,9 +159,9 @@ impl<T> Once<T> {
                 match idempotency::service::begin(tx, key, deps.limits.idempotency_age).await? {
                     Begun::Replay(answer) => Ok((answer, true)),
                     Begun::First => {
-                        let answer = work(tx, body).await?.answer()?;
-                        idempotency::service::store(tx, key, &answer).await?;
-                        Ok((answer, false))
+                        let created = work(tx, body).await?;
+                        idempotency::service::store(tx, key, &created.remembered()?).await?;
+                        Ok((created.answer()?, false))
                     }
                 }
             })

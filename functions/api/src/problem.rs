@@ -8,6 +8,7 @@ mod git_credentials;
 mod identity;
 mod tasks;
 mod tfstates;
+mod variables;
 mod workspaces;
 
 use axum::http::{HeaderValue, StatusCode, header};
@@ -199,6 +200,7 @@ impl From<plumbline_core::runs::RunError> for Problem {
             RunError::Access(error) => error.into(),
             RunError::Blob(error) => error.into(),
             RunError::State(error) => error.into(),
+            RunError::Variables(error) => error.into(),
             RunError::Db(error) => error.into(),
             RunError::Seal(error) => Self::internal(&error),
             RunError::Credentials(CredentialsError::Db(error)) => error.into(),

@@ -49,7 +49,8 @@ GRANT EXECUTE ON FUNCTION audit_append(uuid, text, text, text)
 GRANT SELECT ON users, memberships, invites, user_presence, sessions, login_attempts, idempotency_keys, queue_units, tasks,
     finished_tasks, launch_budget, workspaces, blobs, runs, run_steps, log_chunks, touched_resources, artifacts, executors,
     tickets, tfstates, state_versions, quarantined_states, state_uploads, api_keys, api_key_workspaces, ci_trust_rules,
-    ci_trust_rule_workspaces, ci_issuers, audit_entries, audit_heads, audit_checkpoints, git_credentials TO plumbline_api;
+    ci_trust_rule_workspaces, ci_issuers, audit_entries, audit_heads, audit_checkpoints, git_credentials, variables,
+    variable_sets, variable_set_workspaces TO plumbline_api;
 GRANT INSERT, UPDATE ON business_units, user_presence, sessions, login_attempts, idempotency_keys, queue_units, workspaces,
     runs, run_steps, tfstates, quarantined_states, api_keys TO plumbline_api;
 GRANT INSERT, UPDATE, DELETE ON users, memberships, invites TO plumbline_api;
@@ -65,6 +66,8 @@ GRANT SELECT, INSERT, UPDATE ON platform_config, unit_config, jwt_secrets TO plu
 -- What was done to a setting is never written again.
 GRANT SELECT, INSERT ON platform_config_history, unit_config_history TO plumbline_api;
 GRANT SELECT, INSERT, UPDATE, DELETE ON aws_accounts, azure_subscriptions, gcp_projects, clusters TO plumbline_api;
+GRANT INSERT, UPDATE, DELETE ON variables, variable_sets TO plumbline_api;
+GRANT INSERT, DELETE ON variable_set_workspaces TO plumbline_api;
 
 -- tfstate: Terraform's own calls. Of people and keys only what a token is checked against.
 GRANT SELECT (id, email, display_name, is_superadmin, disabled_at, token_generation, must_change_password) ON users
@@ -83,7 +86,7 @@ GRANT UPDATE (last_seen_at) ON executors TO plumbline_tfstate;
 -- callback: what executors trade, report and upload. Nothing about people.
 GRANT SELECT ON tasks, finished_tasks, queue_units, launch_budget, executors, tickets, runs, run_steps, log_chunks,
     touched_resources, artifacts, blobs, workspaces, tfstates, state_versions, quarantined_states, state_uploads,
-    git_credentials TO plumbline_callback;
+    git_credentials, variables, variable_sets, variable_set_workspaces TO plumbline_callback;
 GRANT INSERT, UPDATE, DELETE ON tasks, log_chunks TO plumbline_callback;
 GRANT INSERT, UPDATE ON queue_units, touched_resources, artifacts, blobs, tfstates, quarantined_states, state_uploads
     TO plumbline_callback;

@@ -23,5 +23,6 @@ mod state;
 mod tenants;
 mod traces;
 mod users;
+mod variables;
 mod wakes;
 mod workspaces;

@@ -89,7 +89,10 @@ impl Everybody {
         let headers = [("if-match", "*"), ("x-business-unit", "default")];
         // Only the foreigner's unit is another one.
         let headers = if who == "foreign" { &headers[..1] } else { &headers[..] };
-        let path = path_with(route, id);
+        if route.pattern.contains("variable") {
+            self.unit.ensure_variables().await;
+        }
+        let path = path_with(route, id, &self.unit.ids);
         let body = self.body(route, n);
         let token = self.tokens[who].as_deref();
         let (status, _, answer) =
@@ -108,6 +111,8 @@ impl Everybody {
     fn body(&self, route: &Route, n: usize) -> Option<Value> {
         let repository = format!("https://git.example.com/{n}.git");
         match (route.method.as_str(), route.pattern.trim_start_matches("/api/v1")) {
+            ("POST", "/variables") => Some(json!({ "key": format!("k{n}"), "value": "v" })),
+            ("POST", "/variable-sets") => Some(json!({ "name": format!("set-{n}") })),
             ("POST", "/api-keys") => Some(json!({ "name": "another" })),
             ("POST", "/git-credentials") => Some(json!({ "name": format!("forge-{n}"), "kind": "token",
                 "host": format!("{n}.example.com"), "token": "planted" })),

@@ -22,6 +22,7 @@ struct Desk {
     dead: String,
     credential: String,
     aws_account: String,
+    variable_set: String,
 }
 
 impl Desk {
@@ -45,13 +46,17 @@ impl Desk {
         let credential = credential["id"].as_str().unwrap().to_owned();
         let (_, account) = world.post("aws-accounts", cloud_accounts::aws()).await;
         let aws_account = account["id"].as_str().unwrap().to_owned();
+        let (_, set) = world.post("variable-sets", json!({ "name": "shared" })).await;
+        let variable_set = set["id"].as_str().unwrap().to_owned();
         let unit = world.plane.unit("default").await;
-        Self { world, superadmin, unit, plan, dead, credential, aws_account }
+        Self { world, superadmin, unit, plan, dead, credential, aws_account, variable_set }
     }
 
     /// Where to send the `n`th request of a route, and with what.
     fn request(&self, route: &Route, n: usize) -> (String, Option<Value>) {
         let repository = json!({ "repo_url": format!("https://git.example.com/{n}.git") });
+        // A repetition is not told a value again, and of a secret nobody is.
+        let variable = json!({ "key": format!("k{n}"), "value": "v", "is_secret": true });
         let (id, body) = match route.pattern.as_str() {
             "/api/v1/business-units" => ("", Some(json!({ "slug": format!("unit-{n}"), "name": "Unit" }))),
             "/api/v1/users" => {
@@ -87,6 +92,10 @@ impl Desk {
                 ("", serde_json::from_str(&new).ok())
             }
             "/api/v1/clusters" => ("", Some(with(cloud_accounts::cluster(), "name", format!("cluster-{n}")))),
+            "/api/v1/variable-sets" => ("", Some(json!({ "name": format!("set-{n}") }))),
+            "/api/v1/variables" => ("", Some(variable)),
+            "/api/v1/workspaces/{id}/variables" => (&*self.world.workspace, Some(variable)),
+            "/api/v1/variable-sets/{id}/variables" => (&*self.variable_set, Some(variable)),
             "/api/v1/runs" => {
                 let body = json!({ "workspace_id": self.world.workspace, "command": "plan", "message": n.to_string() });
                 ("", Some(body))

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use http::{Method, StatusCode};
 use plumbline_core::access::Role;
+use plumbline_core::db::Query as _;
 use plumbline_core::protocol::ArtifactKind;
+use plumbline_core::secrets::{Domain, Place};
 use serde_json::{Value, json};
 
 use super::cloud_accounts::KINDS;
@@ -16,6 +18,14 @@ use crate::store::state_client::{Backend, state};
 
 /// An id of nothing.
 const NOTHING: &str = "01890000-0000-7000-8000-000000000000";
+
+/// A variable set, and a variable of each owner.
+const VARIABLES: [(&str, &str); 4] = [
+    ("variable-sets", "01890000-0000-7000-8000-0000000000c1"),
+    ("variables", "01890000-0000-7000-8000-0000000000c2"),
+    ("variables of variable-sets", "01890000-0000-7000-8000-0000000000c3"),
+    ("variables of workspaces", "01890000-0000-7000-8000-0000000000c4"),
+];
 
 /// A unit that has one of everything that has an id.
 pub(super) struct Foreign {
@@ -52,6 +62,7 @@ impl Foreign {
         assert_eq!(status, StatusCode::CREATED, "{credential}");
         let text = |id: &Value| id.as_str().unwrap().to_owned();
         let (key, rule) = (Self::api_key(&backend).await, Self::trust_rule(&backend).await);
+        let variables = VARIABLES.map(|(name, id)| (name, id.to_owned()));
         let mut ids = BTreeMap::from([
             ("api-keys", key),
             ("ci-trust-rules", rule),
@@ -67,6 +78,7 @@ impl Foreign {
             ("quarantined-states", text(&quarantined)),
         ]);
         ids.extend(accounts);
+        ids.extend(variables);
         // What would hold a lock, a replay and an unblocking up if the caller got that far.
         let conn = backend.plane.db().conn().await.unwrap();
         conn.batch(
@@ -77,7 +89,37 @@ impl Foreign {
         .unwrap();
         drop(conn);
         assert_eq!(backend.lock("l-1").await.0, StatusCode::OK);
-        Self { backend, ids }
+        let foreign = Self { backend, ids };
+        foreign.ensure_variables().await;
+        foreign
+    }
+
+    /// A variable of each owner, and a set that is attached: made again where somebody who may has removed them.
+    pub(super) async fn ensure_variables(&self) {
+        const ENSURE: &str = "
+            WITH set AS (
+                INSERT INTO variable_sets (id, business_unit_id, name) VALUES ($3, $1, 'shared') ON CONFLICT DO NOTHING
+            ), attached AS (
+                INSERT INTO variable_set_workspaces (business_unit_id, variable_set_id, workspace_id)
+                VALUES ($1, $3, $2) ON CONFLICT DO NOTHING
+            )
+            INSERT INTO variables (id, business_unit_id, variable_set_id, workspace_id, key, value_sealed, value_bytes,
+                                   is_secret, is_hcl)
+            VALUES ($4, $1, NULL, NULL, 'k', $7, 1, false, false), ($5, $1, $3, NULL, 'k', $8, 1, false, false),
+                   ($6, $1, NULL, $2, 'k', $9, 1, false, false) ON CONFLICT DO NOTHING";
+        let id = |name: &str| self.ids[name].parse::<uuid::Uuid>().unwrap();
+        let (workspace, set) = (id("workspaces"), id("variable-sets"));
+        let variables = [id("variables"), id("variables of variable-sets"), id("variables of workspaces")];
+        let sealed = variables.map(|row| {
+            let place = Place { table: "variables", column: "value_sealed", row };
+            self.plane().deps.keys.seal(Domain::Variables, place, "v").unwrap()
+        });
+        let ([of_unit, of_set, of_workspace], [one, two, three]) = (&variables, &sealed);
+        let unit = &self.backend.unit;
+        let conn = self.plane().db().conn().await.unwrap();
+        conn.execute(ENSURE, &[unit, &workspace, &set, of_unit, of_set, of_workspace, one, two, three])
+            .await
+            .unwrap();
     }
 
     /// An account of each kind, in use by the workspace.
@@ -130,9 +172,12 @@ fn routes_with_ids() -> Vec<Route> {
     routes().into_iter().filter(|route| route.pattern.contains('{') && of_a_unit(route)).collect()
 }
 
-/// The path with an id in it, and whatever else it needs.
-pub(super) fn path_with(route: &Route, id: &str) -> String {
+/// The path with an id in it, and whatever else it needs; what stands below the id is there, too.
+pub(super) fn path_with(route: &Route, id: &str, ids: &BTreeMap<&'static str, String>) -> String {
+    let feature = route.pattern.split('/').nth(3).unwrap();
+    let below = ids.get(format!("variables of {feature}").as_str()).map_or(NOTHING, String::as_str);
     let path = route.pattern.replace("{kind}", ArtifactKind::PlanText.as_str());
+    let path = path.replace("{variable_id}", below).replace("{workspace_id}", &ids["workspaces"]);
     let path = path.replace("{id}", id).replace("{run_id}", id);
     if path.ends_with("/logs") { path + "?position=1" } else { path }
 }
@@ -143,15 +188,17 @@ pub(super) fn body_for(route: &Route) -> Option<Value> {
         ("PUT", "/api/v1/business-units/{id}") => json!({ "name": "Taken over" }),
         ("PUT", "/api/v1/users/{id}/password") => json!({ "password": "known to a stranger" }),
         ("PUT", "/api/v1/workspaces/{id}") => json!({ "environment": "prod" }),
+        ("POST", pattern) if pattern.ends_with("/variables") => json!({ "key": "k", "value": "v" }),
         (_, pattern) if pattern.ends_with("/unblock") => json!({ "note": "looked at it" }),
         _ => json!({}),
     };
     route.has_body().then_some(body)
 }
 
-async fn call(plane: &TestPlane, route: &Route, id: &str, token: &str) -> Answer {
+async fn call(foreign: &Foreign, route: &Route, id: &str, token: &str) -> Answer {
     let headers = [("if-match", "*"), ("idempotency-key", "k")];
-    plane.call_with(&route.method, &path_with(route, id), token, body_for(route), &headers).await
+    let path = path_with(route, id, &foreign.ids);
+    foreign.plane().call_with(&route.method, &path, token, body_for(route), &headers).await
 }
 
 #[tokio::test]
@@ -163,13 +210,13 @@ async fn what_another_unit_has_is_answered_like_nothing_on_every_route_and_stays
     let before = plane.every_row().await;
     let mut asked = 0;
     for route in &routes_with_ids() {
-        let answer = call(plane, route, foreign.id_for(route), &stranger).await;
+        let answer = call(&foreign, route, foreign.id_for(route), &stranger).await;
         let what = format!("{} {}", route.method, route.pattern);
         // Changing units is for superadmins: a unit's admin is told so, whichever unit it is.
         let of_units = route.pattern.starts_with("/api/v1/business-units/") && route.method != "GET";
         let refusal = if of_units { 403 } else { 404 };
         assert_eq!(answer.0, refusal, "{what}: {}", answer.2);
-        let nothing = call(plane, route, NOTHING, &stranger).await;
+        let nothing = call(&foreign, route, NOTHING, &stranger).await;
         assert_eq!((answer.0, &answer.2), (nothing.0, &nothing.2), "{what}");
         asked += 1;
     }
@@ -178,7 +225,7 @@ async fn what_another_unit_has_is_answered_like_nothing_on_every_route_and_stays
 
     // The ids are right, and nothing but the unit is in the way.
     for route in routes_with_ids().iter().filter(|route| route.method == "GET") {
-        let answer = call(plane, route, foreign.id_for(route), &foreign.backend.token).await;
+        let answer = call(&foreign, route, foreign.id_for(route), &foreign.backend.token).await;
         let there = answer.0.is_success() || answer.0 == StatusCode::TEMPORARY_REDIRECT;
         assert!(there, "{}: {} {}", route.pattern, answer.0, answer.2);
     }

@@ -5,6 +5,7 @@ mod ci_logins;
 mod git_credentials;
 mod people;
 mod states;
+mod variables;
 mod world;
 
 use std::collections::BTreeSet;
@@ -38,6 +39,7 @@ const PLAN: &str = "Plan: 2 to add, 1 to change, 0 to destroy.\n+ terraform_data
 
 fn rows() -> Vec<Row> {
     let mut rows = sessions_and_workspaces();
+    rows.extend(variables::rows());
     rows.extend(runs());
     rows.extend(states::rows());
     rows.extend(operators());

@@ -13,4 +13,5 @@ mod runs;
 mod server;
 mod sessions;
 mod users;
+mod variables;
 mod workspaces;

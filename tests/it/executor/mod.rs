@@ -17,4 +17,5 @@ mod launcher;
 mod plan;
 mod stopping;
 pub(crate) mod tools;
+mod variables;
 pub(crate) mod world;

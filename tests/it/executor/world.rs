@@ -88,7 +88,12 @@ impl World {
     }
 
     pub(crate) fn secret(&mut self, key: &str, value: &str) {
-        self.bundle.variables.push(Variable { key: key.into(), value: value.into(), is_secret: true });
+        self.bundle.variables.push(Variable {
+            key: key.into(),
+            value: value.into(),
+            is_secret: true,
+            is_hcl: false,
+        });
     }
 
     /// Gives everything to another user; executors run as that user from now on.

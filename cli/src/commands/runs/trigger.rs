@@ -22,9 +22,12 @@ pub struct TriggerArgs {
     /// Why; kept in the history.
     #[arg(long, short)]
     message: Option<String>,
-    /// A Terraform variable for this run only; repeat for more.
+    /// A Terraform variable for this run only, exactly this text; repeat for more.
     #[arg(long = "var", value_name = "KEY=VALUE", value_parser = pair)]
     variables: Vec<(String, String)>,
+    /// The same with an HCL expression as its value, such as '["a", "b"]'.
+    #[arg(long = "hcl-var", value_name = "KEY=EXPRESSION", value_parser = pair)]
+    hcl_variables: Vec<(String, String)>,
     /// The same for a secret, kept out of logs and answers. Its value comes from the environment variable of that
     /// name: command lines can be read by everybody on a machine.
     #[arg(long = "secret-var", value_name = "KEY")]
@@ -82,6 +85,9 @@ fn variables(args: &TriggerArgs) -> anyhow::Result<Vec<Value>> {
     let mut variables: Vec<Value> = Vec::new();
     for (key, value) in &args.variables {
         variables.push(json!({ "key": key, "value": value, "is_secret": false }));
+    }
+    for (key, value) in &args.hcl_variables {
+        variables.push(json!({ "key": key, "value": value, "is_secret": false, "is_hcl": true }));
     }
     for text in &args.secret_variables {
         let (key, value) = secret(text)?;

@@ -22,6 +22,8 @@ mod state_locks;
 mod state_versions;
 mod tasks;
 mod users;
+mod variable_sets;
+mod variables;
 mod workspaces;
 
 use plumbline_core::Deps;
@@ -52,5 +54,7 @@ pub fn all() -> OpenApiRouter<Deps> {
         .merge(state_versions::routes())
         .merge(tasks::routes())
         .merge(users::routes())
+        .merge(variable_sets::routes())
+        .merge(variables::routes())
         .merge(workspaces::routes())
 }

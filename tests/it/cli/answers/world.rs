@@ -72,6 +72,13 @@ pub(super) fn replies(command: &str) -> Vec<(&'static str, u16, Value)> {
         "capability": "apply", "workspace_ids": [id('W')], "key_minutes": 15 });
     let mut minted = key.clone();
     minted["token"] = json!("plb_the-token");
+    let variable = json!({ "id": id('A'), "key": "region", "value": "eu", "is_readable": true, "is_hcl": true,
+        "description": "where" });
+    let merged = json!({ "key": "region", "value": "eu", "is_readable": true, "source": { "scope": "workspace" },
+        "overrides": [{ "scope": "variable_set", "name": "shared" }] });
+    let merged = json!({ "items": [merged], "total_bytes": 8, "fits": true });
+    let set = json!({ "id": id('S'), "name": "shared", "priority": 5, "all_workspaces": true, "description": "all" });
+    let attached = json!({ "workspace_id": id('W'), "workspace_name": "web" });
     let change = json!([{ "address": "terraform_data.web", "actions": ["create"] }]);
     let items = |item: &Value| json!({ "items": [item] });
     let started = json!({ "task_id": id('T') });
@@ -86,6 +93,20 @@ pub(super) fn replies(command: &str) -> Vec<(&'static str, u16, Value)> {
         ("POST /workspaces/import", 202, started.clone()),
         ("POST /workspaces/W/branches", 202, started.clone()),
         ("POST /workspaces/W/unblock", 200, workspace),
+        ("GET /variables", 200, items(&variable)),
+        ("GET /variables/A", 200, variable.clone()),
+        ("PATCH /variables/A", 200, variable),
+        ("DELETE /variables/A", 204, Value::Null),
+        ("GET /workspaces/W/variables/effective", 200, merged.clone()),
+        ("GET /runs/R/variables", 200, merged),
+        ("GET /variable-sets", 200, items(&set)),
+        ("POST /variable-sets", 201, set.clone()),
+        ("GET /variable-sets/S", 200, set.clone()),
+        ("PATCH /variable-sets/S", 200, set),
+        ("DELETE /variable-sets/S", 204, Value::Null),
+        ("GET /variable-sets/S/workspaces", 200, items(&attached)),
+        ("PUT /variable-sets/S/workspaces/W", 204, Value::Null),
+        ("DELETE /variable-sets/S/workspaces/W", 204, Value::Null),
         ("GET /runs", 200, items(&run(command, "awaiting_approval"))),
         ("POST /runs", 201, run(command, "pending")),
         ("GET /runs/R", 200, run("apply", "awaiting_approval")),
