@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::ending::{self, Ending};
-use super::store::{self, InsertRun};
+use super::store::{self, InsertRun, StoredRun};
 use super::{EndReason, NewRun, Run, RunError, RunFilter, RunStatus, Step, rules, variables, waiting};
 use crate::Deps;
 use crate::access::{Actor, Ctx, Permission, Scope, TraceParent};
