@@ -49,10 +49,9 @@ const SET_CREDENTIALS: &str = "UPDATE runs SET credentials = $2 WHERE id = $1";
 pub(super) async fn set_credentials(
     query: &impl Query,
     id: RunId,
-    used: impl Iterator<Item = &UsedCredential>,
+    used: &[UsedCredential],
 ) -> Result<(), DbError> {
-    let used = serde_json::json!(used.collect::<Vec<_>>());
-    query.execute(SET_CREDENTIALS, &[&id, &used]).await?;
+    query.execute(SET_CREDENTIALS, &[&id, &serde_json::json!(used)]).await?;
     Ok(())
 }
 

@@ -9,6 +9,7 @@ use super::{RunError, RunStatus, StepPhase, rules, variables};
 use crate::Deps;
 use crate::access::{Actor, Scope};
 use crate::audit::{self, Action, Entry};
+use crate::cloud_accounts::UsedCredential;
 use crate::cloud_accounts::credentials::{self, Asked, Granted};
 use crate::db::{DbError, Query, Tx};
 use crate::git_credentials::uses::Opened;
@@ -93,7 +94,10 @@ pub async fn begin_attempt(
     let asked = Asked { workspace: &workspace, run_id: id, phase };
     let granted = credentials::for_attempt(tx, deps, asked).await?;
     let earlier = run.run.credentials.iter().filter(|one| one.phase != phase);
-    store::set_credentials(tx, id, earlier.chain(&granted.used)).await?;
+    let used: Vec<UsedCredential> = earlier.chain(&granted.used).cloned().collect();
+    if used != run.run.credentials {
+        store::set_credentials(tx, id, &used).await?;
+    }
     Ok(Attempt {
         granted,
         command: run.run.command,
