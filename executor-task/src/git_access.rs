@@ -62,7 +62,7 @@ impl GitAccess {
         let Some(place) = Place::of(&repository) else { return Self::default() };
         let scheme = if repository.as_str().starts_with("http://") { "http" } else { "https" };
         let mut access = Self { place: Some(place.clone()), scheme, ..Self::default() };
-        let own = best(&source.credentials, &place, |one| terms(one)).map(|own| own.path_prefix.clone());
+        let own = best(&source.credentials, &place, terms).map(|own| own.path_prefix.clone());
         for credential in source.credentials.iter().filter(|one| one.host == place.host) {
             let is_own = own.as_ref() == Some(&credential.path_prefix);
             if let Err(missing) = access.add(credential, source.allow_private_addresses).await {
