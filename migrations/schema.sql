@@ -74,6 +74,47 @@ CREATE OR REPLACE FUNCTION public.plumbline_now()
 AS $function$ SELECT clock_timestamp() $function$
 ;
 
+CREATE TABLE api_key_workspaces (
+    business_unit_id uuid NOT NULL,
+    api_key_id uuid NOT NULL,
+    workspace_id uuid NOT NULL,
+    CONSTRAINT api_key_workspaces_key FOREIGN KEY (business_unit_id, api_key_id) REFERENCES api_keys(business_unit_id, id) ON DELETE CASCADE,
+    CONSTRAINT api_key_workspaces_pkey PRIMARY KEY (api_key_id, workspace_id),
+    CONSTRAINT api_key_workspaces_workspace FOREIGN KEY (business_unit_id, workspace_id) REFERENCES workspaces(business_unit_id, id) ON DELETE CASCADE
+);
+
+CREATE TABLE api_keys (
+    id uuid NOT NULL,
+    business_unit_id uuid NOT NULL,
+    name text NOT NULL,
+    token_prefix text NOT NULL,
+    token_hash bytea NOT NULL,
+    capability text NOT NULL,
+    confined boolean NOT NULL,
+    user_id uuid NOT NULL,
+    created_by uuid,
+    epoch integer NOT NULL,
+    expires_at timestamp with time zone,
+    revoked_at timestamp with time zone,
+    revoked_reason text,
+    last_used_at timestamp with time zone,
+    rotated_at timestamp with time zone,
+    superseded_by_id uuid,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT api_keys_business_unit_id_fkey FOREIGN KEY (business_unit_id) REFERENCES business_units(id),
+    CONSTRAINT api_keys_capability_check CHECK ((capability = ANY (ARRAY['read'::text, 'plan'::text, 'apply'::text, 'admin'::text]))),
+    CONSTRAINT api_keys_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id) ON DELETE SET NULL,
+    CONSTRAINT api_keys_name_check CHECK (((length(name) >= 1) AND (length(name) <= 255))),
+    CONSTRAINT api_keys_pkey PRIMARY KEY (id),
+    CONSTRAINT api_keys_revoked CHECK (((revoked_at IS NULL) = (revoked_reason IS NULL))),
+    CONSTRAINT api_keys_rotated CHECK (((rotated_at IS NULL) = (superseded_by_id IS NULL))),
+    CONSTRAINT api_keys_successor FOREIGN KEY (business_unit_id, superseded_by_id) REFERENCES api_keys(business_unit_id, id),
+    CONSTRAINT api_keys_token UNIQUE (token_hash),
+    CONSTRAINT api_keys_token_hash_check CHECK ((length(token_hash) = 32)),
+    CONSTRAINT api_keys_unit UNIQUE (business_unit_id, id),
+    CONSTRAINT api_keys_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+);
+
 CREATE TABLE artifacts (
     id uuid NOT NULL,
     business_unit_id uuid NOT NULL,
@@ -675,6 +716,12 @@ CREATE TABLE workspaces (
     CONSTRAINT workspaces_tool_check CHECK ((tool = ANY (ARRAY['terraform'::text, 'tofu'::text]))),
     CONSTRAINT workspaces_unit UNIQUE (business_unit_id, id)
 );
+
+CREATE INDEX api_key_workspaces_workspace ON public.api_key_workspaces USING btree (workspace_id);
+
+CREATE INDEX api_keys_superseded_by ON public.api_keys USING btree (superseded_by_id) WHERE (superseded_by_id IS NOT NULL);
+
+CREATE INDEX api_keys_user ON public.api_keys USING btree (user_id);
 
 CREATE INDEX artifacts_blob ON public.artifacts USING btree (blob_id);
 

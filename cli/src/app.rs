@@ -29,7 +29,7 @@ impl App {
                 )
             })?,
         };
-        let client = Client::new(server, business_unit(global), store, global.quiet)?;
+        let client = Client::new(server, business_unit(global), store, api_key(), global.quiet)?;
         Ok(Self { client, screen: Screen::new(global) })
     }
 
@@ -51,6 +51,11 @@ impl App {
         }
         Ok(Outcome::Done)
     }
+}
+
+/// The key of a program; never an argument, which other users of the machine could read.
+fn api_key() -> Option<String> {
+    std::env::var("PLUMB_API_KEY").ok().filter(|key| !key.is_empty())
 }
 
 fn business_unit(global: &GlobalArgs) -> Option<String> {

@@ -4,6 +4,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand};
 
 use crate::api::Server;
 use crate::commands::admin::AdminCommand;
+use crate::commands::api_keys::ApiKeyCommand;
 use crate::commands::approvals::{ApproveArgs, RejectArgs};
 use crate::commands::audit::AuditCommand;
 use crate::commands::business_units::BusinessUnitCommand;
@@ -90,6 +91,9 @@ pub enum Command {
     /// The queue, for operators.
     #[command(subcommand, visible_alias = "task")]
     Tasks(TaskCommand),
+    /// API keys: credentials of programs, for one business unit each.
+    #[command(subcommand, visible_alias = "key")]
+    ApiKey(ApiKeyCommand),
     /// Business units: who owns what.
     #[command(subcommand, visible_alias = "bu")]
     BusinessUnit(BusinessUnitCommand),

@@ -103,6 +103,8 @@ ids! {
     SessionId;
     /// One secret that access tokens are signed with: `kid` in their header.
     JwtSecretId;
+    /// A long-lived credential of a program.
+    ApiKeyId;
 }
 
 /// Makes ids. The only place where ids come from.

@@ -13,6 +13,7 @@
 )]
 
 pub mod access;
+pub mod api_keys;
 pub mod audit;
 pub mod business_units;
 pub mod config;
@@ -33,6 +34,8 @@ pub mod workspaces;
 
 #[cfg(feature = "store")]
 pub mod adapters;
+#[cfg(feature = "store")]
+pub mod callers;
 #[cfg(feature = "store")]
 pub mod db;
 #[cfg(feature = "store")]

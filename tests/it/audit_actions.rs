@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use http::{Method, StatusCode};
+use plumbline_core::access::Role;
 use plumbline_core::audit::Action;
 use plumbline_core::protocol::ArtifactKind;
 use plumbline_core::runs::sweeps;
@@ -21,6 +22,7 @@ use crate::world::World;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Story {
     SignIn,
+    Keys,
     Units,
     Settings,
     Workspaces,
@@ -50,6 +52,9 @@ fn row(action: Action) -> (Story, &'static str, By) {
         A::JwtSecretCreate => (Story::SignIn, "jwt_secret", System),
         A::JwtSecretRotate => (Story::Settings, "jwt_secret", Person),
         A::ConfigWrite | A::ConfigDelete => (Story::Settings, "config", Person),
+        A::ApiKeyCreate | A::ApiKeyRegenerate | A::ApiKeyRotate | A::ApiKeyRevoke => {
+            (Story::Keys, "api_key", Person)
+        }
         A::BusinessUnitCreate | A::BusinessUnitUpdate => (Story::Units, "business_unit", Person),
         A::WorkspaceCreate | A::WorkspaceUpdate | A::WorkspaceDelete => {
             (Story::Workspaces, "workspace", Person)
@@ -111,6 +116,23 @@ async fn every_action_comes_about_and_says_who_did_what_to_which() {
     }
 }
 
+/// A key's life.
+async fn keys() -> TestPlane {
+    let plane = TestPlane::start().await;
+    let admin = plane.user(Role::Admin).await;
+    let call = async |method: &str, below: &str, body: Value| {
+        let path = format!("/api/v1/api-keys{below}");
+        let (status, _, answer) = plane.call(method, &path, admin.as_str(), body).await;
+        assert!(status.is_success(), "{method} {below}: {answer}");
+        answer["id"].as_str().unwrap().to_owned()
+    };
+    let id = call("POST", "", json!({ "name": "ci" })).await;
+    call("POST", &format!("/{id}/regenerate"), Value::Null).await;
+    let successor = call("POST", &format!("/{id}/rotate"), json!({})).await;
+    call("DELETE", &format!("/{successor}"), Value::Null).await;
+    plane
+}
+
 /// Actions on something else than a run that still belong to one.
 fn of_a_run(action: Action) -> bool {
     matches!(action, Action::WorkspaceBlock | Action::WorkspaceUnblock)
@@ -119,6 +141,7 @@ fn of_a_run(action: Action) -> bool {
 async fn tell(story: Story) -> TestPlane {
     match story {
         Story::SignIn => sign_in().await,
+        Story::Keys => keys().await,
         Story::Units => units().await,
         Story::Settings => settings().await,
         Story::Workspaces => workspaces().await,

@@ -95,7 +95,11 @@ impl<'c> Call<'c> {
             loop {
                 let token = if self.anonymous { None } else { Some(self.client.access_token()?) };
                 let pause = match self.attempt(token.as_deref()).await {
-                    Ok(response) if response.status() == StatusCode::UNAUTHORIZED && !renewed => {
+                    Ok(response)
+                        if response.status() == StatusCode::UNAUTHORIZED
+                            && !renewed
+                            && self.client.is_renewable() =>
+                    {
                         let Some(token) = token else { return Err(self.refused(response).await) };
                         self.client.renew(&token).await?;
                         renewed = true;

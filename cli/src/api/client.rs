@@ -17,7 +17,6 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A client of one server.
-#[derive(Debug)]
 pub struct Client {
     pub(super) http: reqwest::Client,
     pub(super) server: Server,
@@ -25,6 +24,14 @@ pub struct Client {
     pub(super) quiet: bool,
     store: SessionStore,
     session: RefCell<Option<Session>>,
+    /// Sent instead of a session's token.
+    api_key: Option<String>,
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client").field("server", &self.server).finish_non_exhaustive()
+    }
 }
 
 /// A pair of tokens from the server.
@@ -40,6 +47,7 @@ impl Client {
         server: Server,
         business_unit: Option<String>,
         store: SessionStore,
+        api_key: Option<String>,
         quiet: bool,
     ) -> anyhow::Result<Self> {
         let mut builder = reqwest::Client::builder()
@@ -51,7 +59,7 @@ impl Client {
         if server.is_loopback() {
             builder = builder.no_proxy();
         }
-        let session = store.find(&server)?;
+        let session = if api_key.is_some() { None } else { store.find(&server)? };
         Ok(Self {
             http: builder.build()?,
             server,
@@ -59,6 +67,7 @@ impl Client {
             quiet,
             store,
             session: RefCell::new(session),
+            api_key,
         })
     }
 
@@ -97,10 +106,18 @@ impl Client {
 
     /// The token to send.
     pub(super) fn access_token(&self) -> Result<String, ApiError> {
+        if let Some(key) = &self.api_key {
+            return Ok(key.clone());
+        }
         match &*self.session.borrow() {
             Some(session) => Ok(session.access_token.clone()),
             None => Err(self.signed_out()),
         }
+    }
+
+    /// Whether a refused token may be replaced: a session's may, an API key may not.
+    pub(super) fn is_renewable(&self) -> bool {
+        self.api_key.is_none()
     }
 
     /// Replaces an access token that the server refused, once for all processes that share the session: a refresh

@@ -108,6 +108,13 @@ routes! {
     SIGN_OUT: 0 = Post "/api/v1/auth/logout";
     GET_ME: 0 = Get "/api/v1/me";
 
+    LIST_API_KEYS: 0 = Get "/api/v1/api-keys";
+    CREATE_API_KEY: 0 = Post "/api/v1/api-keys";
+    GET_API_KEY: 1 = Get "/api/v1/api-keys/{id}";
+    REVOKE_API_KEY: 1 = Delete "/api/v1/api-keys/{id}";
+    REGENERATE_API_KEY: 1 = Post "/api/v1/api-keys/{id}/regenerate";
+    ROTATE_API_KEY: 1 = Post "/api/v1/api-keys/{id}/rotate";
+
     LIST_BUSINESS_UNITS: 0 = Get "/api/v1/business-units";
     CREATE_BUSINESS_UNIT: 0 = Post "/api/v1/business-units";
     UPDATE_BUSINESS_UNIT: 1 = Put "/api/v1/business-units/{id}";

@@ -36,6 +36,33 @@ pub struct BusinessUnit {
     pub name: String,
 }
 
+/// An API key, without its token.
+#[derive(Clone, Debug, Deserialize)]
+pub struct ApiKey {
+    pub id: String,
+    pub name: String,
+    pub token_prefix: String,
+    pub capability: String,
+    #[serde(default)]
+    pub workspace_ids: Option<Vec<String>>,
+    #[serde(default)]
+    pub last_used_at: Option<DateTime<Utc>>,
+    #[serde(default)]
+    pub expires_at: Option<DateTime<Utc>>,
+    #[serde(default)]
+    pub revoked_at: Option<DateTime<Utc>>,
+    #[serde(default)]
+    pub superseded_by_id: Option<String>,
+}
+
+/// An API key that has just got a token.
+#[derive(Clone, Deserialize)]
+pub struct MintedApiKey {
+    pub id: String,
+    pub name: String,
+    pub token: String,
+}
+
 /// A Terraform directory in one place.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Workspace {

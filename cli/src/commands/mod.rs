@@ -1,6 +1,7 @@
 //! One file per feature, named as the feature is everywhere else.
 
 pub mod admin;
+pub mod api_keys;
 pub mod approvals;
 pub mod audit;
 pub mod business_units;
@@ -38,6 +39,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         Command::Lock(command) => state_locks::run(&app, command).await,
         Command::Audit(command) => audit::run(&app, command).await,
         Command::Tasks(command) => tasks::run(&app, command).await,
+        Command::ApiKey(command) => api_keys::run(&app, command).await,
         Command::BusinessUnit(command) => business_units::run(&app, command).await,
         Command::Config(command) => config::run(&app, command).await,
         Command::Integration(command) => integrations::run(&app, command).await,

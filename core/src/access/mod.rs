@@ -7,5 +7,5 @@
 mod model;
 mod rules;
 
-pub use model::{Actor, Ctx, Role, Scope, TraceParent};
+pub use model::{Actor, Capability, Credential, Ctx, Role, Scope, TraceParent};
 pub use rules::{AccessError, Permission};

@@ -1,9 +1,11 @@
 //! The caller of one request.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{BusinessUnitId, UserId};
+use crate::ids::{ApiKeyId, BusinessUnitId, SessionId, UserId, WorkspaceId};
 
 /// What a member may do in one business unit. Ordered: a higher role can do all that a lower one can.
 #[derive(
@@ -35,6 +37,65 @@ impl Role {
     }
 }
 
+/// How far an API key goes, within what its owner may do. Ordered: a higher capability can do all that a lower one can.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Capability {
+    /// Reads what a viewer reads.
+    Read,
+    /// Plans, but applies nothing.
+    Plan,
+    /// Plans, approves and applies.
+    Apply,
+    /// All that an admin of the unit does, but for people, keys and units.
+    Admin,
+}
+
+impl Capability {
+    /// Every capability, from the least.
+    pub const ALL: [Self; 4] = [Self::Read, Self::Plan, Self::Apply, Self::Admin];
+
+    /// The word in the database and on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Plan => "plan",
+            Self::Apply => "apply",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// `None` for an unknown word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|capability| capability.as_str() == word)
+    }
+
+    /// The highest role that a key of this capability acts with.
+    pub fn ceiling(self) -> Role {
+        match self {
+            Self::Read => Role::Viewer,
+            Self::Plan | Self::Apply => Role::Operator,
+            Self::Admin => Role::Admin,
+        }
+    }
+}
+
+/// What a request proved who it is by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Credential {
+    /// A person's session.
+    Session(SessionId),
+    /// An API key.
+    Key {
+        /// How far it goes.
+        capability: Capability,
+        /// The only workspaces that it reaches; `None` is all of its unit. An empty list reaches none.
+        workspaces: Option<Arc<[WorkspaceId]>>,
+    },
+}
+
 /// Which business units a request may touch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
@@ -56,7 +117,8 @@ impl Scope {
 }
 
 /// Who is recorded as the author of an action.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Actor {
     /// A person.
     User {
@@ -64,6 +126,15 @@ pub enum Actor {
         id: UserId,
         /// Their e-mail, for display.
         email: String,
+    },
+    /// A program with an API key.
+    Key {
+        /// The key.
+        id: ApiKeyId,
+        /// Its name, for display.
+        name: String,
+        /// The person whose power it borrows; `None` for a key that a CI system got for a token of its own.
+        owner: Option<UserId>,
     },
     /// Plumbline itself: sweeps, promotions of waiting runs, executors' reports.
     System,
@@ -74,7 +145,16 @@ impl Actor {
     pub fn user_id(&self) -> Option<UserId> {
         match self {
             Self::User { id, .. } => Some(*id),
+            Self::Key { owner, .. } => *owner,
             Self::System => None,
+        }
+    }
+
+    /// The key to record; `None` where none was used.
+    pub fn api_key_id(&self) -> Option<ApiKeyId> {
+        match self {
+            Self::Key { id, .. } => Some(*id),
+            Self::User { .. } | Self::System => None,
         }
     }
 }
@@ -112,11 +192,13 @@ impl TraceParent {
 pub struct Ctx {
     /// Who acts.
     pub actor: Actor,
+    /// How they proved it.
+    pub credential: Credential,
     /// Where they act.
     pub scope: Scope,
-    /// The role in that scope. Superadmins have `Admin`.
+    /// The role in that scope. Superadmins have `Admin`; a key has no more than its capability's ceiling.
     pub role: Role,
-    /// Whether the caller stands above all business units.
+    /// Whether the caller stands above all business units. Never with a key.
     pub is_superadmin: bool,
     /// The trace that this request belongs to.
     pub traceparent: Option<TraceParent>,

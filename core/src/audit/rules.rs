@@ -77,6 +77,10 @@ impl Draft {
     /// The bytes of one entry: JSON without spaces, keys sorted at every depth, times in UTC with microseconds. Every
     /// field is always there, so no two entries share their bytes.
     pub fn of(entry: &Entry) -> Self {
+        let mut details = without_nul(&entry.details);
+        if let (Some(key), Value::Object(facts)) = (entry.actor.api_key_id(), &mut details) {
+            facts.insert("api_key_id".into(), key.to_string().into());
+        }
         Self::of_content(&Content {
             chain: ChainId::of(entry.business_unit_id),
             business_unit_id: entry.business_unit_id.map(Uuid::from),
@@ -86,7 +90,7 @@ impl Draft {
             resource_id: &entry.resource_id.replace('\0', NUL_SHOWN),
             workspace_id: entry.workspace_id.map(Uuid::from),
             run_id: entry.run_id.map(Uuid::from),
-            details: &without_nul(&entry.details),
+            details: &details,
         })
     }
 

@@ -3,12 +3,13 @@
 use serde_json::json;
 
 use super::model::{BusinessUnitView, NewBusinessUnit};
+use super::store::Sight;
 use super::{BusinessUnitError, rules, store};
 use crate::Deps;
-use crate::access::{Actor, Ctx, Permission};
+use crate::access::{Actor, Credential, Ctx, Permission};
 use crate::audit::{self, Action, Entry};
 use crate::db::{DbError, Query, Tx};
-use crate::ids::{BusinessUnitId, IdSource, UserId};
+use crate::ids::{BusinessUnitId, IdSource};
 use crate::page::{Page, PageRequest};
 
 /// The name of the unique constraint on slugs.
@@ -51,7 +52,7 @@ pub async fn update(
 
 /// One of the units that the caller sees: their own, or any for a superadmin. The request's scope does not matter.
 pub async fn get(deps: &Deps, ctx: &Ctx, id: BusinessUnitId) -> Result<BusinessUnitView, BusinessUnitError> {
-    let found = store::find(&deps.db.conn().await?, id, member(ctx)?).await?;
+    let found = store::find(&deps.db.conn().await?, id, sight(ctx)?).await?;
     found.ok_or(BusinessUnitError::NotFound)
 }
 
@@ -62,7 +63,7 @@ pub async fn list(
     page: PageRequest,
 ) -> Result<Page<BusinessUnitView>, BusinessUnitError> {
     let conn = deps.db.conn().await?;
-    let rows = store::list(&conn, member(ctx)?, page.cursor, page.limit + 1).await?;
+    let rows = store::list(&conn, sight(ctx)?, page.cursor, page.limit + 1).await?;
     Ok(Page::from_rows(rows, page.limit, |unit| unit.id.into()))
 }
 
@@ -76,11 +77,15 @@ pub async fn ensure_default(tx: &Tx<'_>, ids: IdSource) -> Result<BusinessUnitId
 
 /// The slug of a unit.
 pub async fn find_slug(query: &impl Query, id: BusinessUnitId) -> Result<Option<String>, DbError> {
-    Ok(store::find(query, id, None).await?.map(|unit| unit.slug))
+    Ok(store::find(query, id, Sight::All).await?.map(|unit| unit.slug))
 }
 
-fn member(ctx: &Ctx) -> Result<Option<UserId>, BusinessUnitError> {
-    Ok(if ctx.is_superadmin { None } else { Some(ctx.person()?) })
+fn sight(ctx: &Ctx) -> Result<Sight, BusinessUnitError> {
+    Ok(match ctx.credential {
+        Credential::Key { .. } => Sight::Unit(ctx.unit()?),
+        Credential::Session(_) if ctx.is_superadmin => Sight::All,
+        Credential::Session(_) => Sight::Member(ctx.person()?),
+    })
 }
 
 fn duplicate(error: DbError) -> BusinessUnitError {

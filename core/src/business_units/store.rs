@@ -43,18 +43,41 @@ pub(super) async fn update(
     Ok(tx.query_opt(UPDATE, &[&id, &slug, &name]).await?.as_ref().map(unit))
 }
 
-// NULL as the member means that the caller sees every unit.
+/// Which units somebody sees.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Sight {
+    /// Every unit.
+    All,
+    /// Those where they are a member.
+    Member(UserId),
+    /// One.
+    Unit(BusinessUnitId),
+}
+
+impl Sight {
+    /// As parameters: the member, the unit; NULL does not restrict.
+    fn params(self) -> (Option<UserId>, Option<BusinessUnitId>) {
+        match self {
+            Self::All => (None, None),
+            Self::Member(user) => (Some(user), None),
+            Self::Unit(unit) => (None, Some(unit)),
+        }
+    }
+}
+
 const GET: &str = "
     SELECT id, slug, name, created_at, updated_at FROM business_units
     WHERE id = $1 AND archived_at IS NULL
-      AND ($2::uuid IS NULL OR id IN (SELECT business_unit_id FROM memberships WHERE user_id = $2))";
+      AND ($2::uuid IS NULL OR id IN (SELECT business_unit_id FROM memberships WHERE user_id = $2))
+      AND ($3::uuid IS NULL OR id = $3)";
 
 pub(super) async fn find(
     query: &impl Query,
     id: BusinessUnitId,
-    member: Option<UserId>,
+    sight: Sight,
 ) -> Result<Option<BusinessUnitView>, DbError> {
-    Ok(query.query_opt(GET, &[&id, &member]).await?.as_ref().map(unit))
+    let (member, only) = sight.params();
+    Ok(query.query_opt(GET, &[&id, &member, &only]).await?.as_ref().map(unit))
 }
 
 const FIND_BY_SLUG: &str = "SELECT id FROM business_units WHERE slug = $1";
@@ -67,14 +90,16 @@ const LIST: &str = "
     SELECT id, slug, name, created_at, updated_at FROM business_units
     WHERE archived_at IS NULL
       AND ($1::uuid IS NULL OR id IN (SELECT business_unit_id FROM memberships WHERE user_id = $1))
-      AND ($2::uuid IS NULL OR id < $2)
-    ORDER BY id DESC LIMIT $3";
+      AND ($2::uuid IS NULL OR id = $2)
+      AND ($3::uuid IS NULL OR id < $3)
+    ORDER BY id DESC LIMIT $4";
 
 pub(super) async fn list(
     query: &impl Query,
-    member: Option<UserId>,
+    sight: Sight,
     before: Option<Uuid>,
     limit: i64,
 ) -> Result<Vec<BusinessUnitView>, DbError> {
-    Ok(query.query(LIST, &[&member, &before, &limit]).await?.iter().map(unit).collect())
+    let (member, only) = sight.params();
+    Ok(query.query(LIST, &[&member, &only, &before, &limit]).await?.iter().map(unit).collect())
 }

@@ -33,6 +33,7 @@ migrations! {
     1006 "tfstate";
     1007 "audit";
     1008 "config";
+    1013 "api_keys";
 }
 
 const CREATE_TABLE: &str = "

@@ -32,6 +32,9 @@ macro_rules! fixed {
         impl Param for Vec<$rust> {
             fn pg_type(&self) -> Type { <$rust as Fixed>::ARRAY }
         }
+        impl Param for Option<Vec<$rust>> {
+            fn pg_type(&self) -> Type { <$rust as Fixed>::ARRAY }
+        }
         impl Param for Vec<Option<$rust>> {
             fn pg_type(&self) -> Type { <$rust as Fixed>::ARRAY }
         }
@@ -69,5 +72,5 @@ macro_rules! optional_ids {
 
 optional_ids! {
     BusinessUnitId UserId WorkspaceId RunId TaskId ExecutorId StateVersionId QuarantinedStateId StateUploadId BlobId
-    ArtifactId SessionId JwtSecretId
+    ArtifactId SessionId JwtSecretId ApiKeyId
 }

@@ -35,7 +35,7 @@ pub(super) struct Payload {
     pub login_sealed: Option<String>,
     pub entries: Option<Vec<ImportEntry>>,
     /// Who asked, for the audit entries of what the task makes.
-    pub email: String,
+    pub actor: Actor,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -125,9 +125,6 @@ async fn enqueue(
 ) -> Result<TaskId, WorkspaceError> {
     ctx.require(Permission::AdministerWorkspaces)?;
     let unit = ctx.unit()?;
-    let Actor::User { id: user, email } = &ctx.actor else {
-        return Err(crate::access::AccessError::PersonRequired.into());
-    };
     let repository = RepoUrl::parse(&asked.repo_url, local_repos(deps))
         .map_err(|reason| InvalidField::new("repo_url", reason))?;
     if let Some(reference) = &asked.reference {
@@ -148,12 +145,12 @@ async fn enqueue(
         reference: asked.reference,
         login_sealed,
         entries: asked.entries,
-        email: email.clone(),
+        actor: ctx.actor.clone(),
     };
     let mut task = NewTask::new(kind, unit, subject, format!("{}:{subject}", kind.as_str()));
     task.payload = json!(payload);
     task.traceparent = ctx.traceparent.clone();
-    task.requested_by = Some(*user);
+    task.requested_by = Some(ctx.person()?);
     let task_id = tasks::service::enqueue(tx, deps.ids, &task).await?.task_id();
     let action = match kind {
         TaskKind::WorkspaceImport => Action::WorkspaceImport,

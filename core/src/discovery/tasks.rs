@@ -58,12 +58,8 @@ pub async fn import(deps: &Deps, task: &ClaimedTask) -> Result<Value, FailedAtte
             Err(wrong) => result.skipped.push(SkippedEntry { path, reason: wrong.to_string() }),
         }
     }
-    let actor = match task.requested_by {
-        Some(id) => Actor::User { id, email: payload.email },
-        None => Actor::System,
-    };
     for batch in valid.chunks(BATCH_MAX) {
-        store_batch(deps, task, &actor, batch, &mut result).await?;
+        store_batch(deps, task, &payload.actor, batch, &mut result).await?;
     }
     Ok(json!(result))
 }

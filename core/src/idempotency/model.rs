@@ -20,6 +20,7 @@ pub struct Key {
 pub fn principal(ctx: &Ctx) -> String {
     let who = match &ctx.actor {
         Actor::User { id, .. } => id.to_string(),
+        Actor::Key { id, .. } => id.to_string(),
         Actor::System => "system".to_owned(),
     };
     let place = ctx.scope.unit().map_or_else(|| "all".to_owned(), |unit| unit.to_string());

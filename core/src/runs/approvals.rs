@@ -26,7 +26,7 @@ pub async fn approve(
     comment: Option<&str>,
     seen: Option<Sha256Digest>,
 ) -> Result<Run, RunError> {
-    ctx.require(Permission::OperateRuns)?;
+    ctx.require(Permission::ApplyRuns)?;
     check_words("comment", comment)?;
     let mut conn = deps.db.conn().await?;
     let tx = conn.begin().await?;
@@ -56,7 +56,7 @@ pub async fn approve(
 
 /// Refuses the plan; the run is over.
 pub async fn reject(deps: &Deps, ctx: &Ctx, id: RunId, comment: Option<&str>) -> Result<Run, RunError> {
-    ctx.require(Permission::OperateRuns)?;
+    ctx.require(Permission::ApplyRuns)?;
     check_words("comment", comment)?;
     let mut conn = deps.db.conn().await?;
     let tx = conn.begin().await?;

@@ -10,8 +10,8 @@ use super::{EndReason, NewRun, Run, RunError, RunFilter, RunStatus, RunVariable,
 use crate::Deps;
 use crate::access::{Ctx, Permission, Scope, TraceParent};
 use crate::audit::{self, Action};
-use crate::db::Tx;
-use crate::ids::RunId;
+use crate::db::{DbError, Query, Tx};
+use crate::ids::{BusinessUnitId, RunId, WorkspaceId};
 use crate::page::{Page, PageRequest};
 use crate::protocol::RunCommand;
 use crate::secrets::{Domain, Place};
@@ -24,7 +24,7 @@ const VARIABLE_BYTES_MAX: usize = 64 << 10;
 /// Asks for a run: run, steps, task and audit entry in the caller's transaction. A run that can change its workspace
 /// waits while another holds it. Wake the worker after the commit.
 pub async fn trigger(tx: &Tx<'_>, deps: &Deps, ctx: &Ctx, new: &NewRun) -> Result<Run, RunError> {
-    ctx.require(Permission::OperateRuns)?;
+    ctx.require(permission_for(new.command))?;
     validate(new)?;
     create(tx, deps, ctx, new, "user", None).await
 }
@@ -32,7 +32,7 @@ pub async fn trigger(tx: &Tx<'_>, deps: &Deps, ctx: &Ctx, new: &NewRun) -> Resul
 /// Turns a finished plan-only run into a run that can be applied: the same branch and variables, planned anew on
 /// today's state.
 pub async fn promote(tx: &Tx<'_>, deps: &Deps, ctx: &Ctx, id: RunId) -> Result<Run, RunError> {
-    ctx.require(Permission::OperateRuns)?;
+    ctx.require(Permission::ApplyRuns)?;
     let from = store::lock(tx, ctx.scope.unit(), id).await?.ok_or(RunError::NotFound("run"))?;
     if from.run.command != RunCommand::Plan || from.run.status != RunStatus::Planned {
         return Err(RunError::IllegalMove { from: from.run.status, to: RunStatus::AwaitingApproval });
@@ -168,12 +168,26 @@ pub(super) fn open_variables(deps: &Deps, run: &StoredRun) -> Result<Vec<RunVari
         .map_err(|_| RunError::Seal(crate::secrets::SealError::Unreadable("it is not a list of variables")))
 }
 
+/// What triggering a run of the command takes, and cancelling one.
+fn permission_for(command: RunCommand) -> Permission {
+    if command.mutates() { Permission::ApplyRuns } else { Permission::PlanRuns }
+}
+
 /// One run.
 pub async fn get(deps: &Deps, ctx: &Ctx, id: RunId) -> Result<Run, RunError> {
     ctx.require(Permission::Read)?;
     let conn = deps.db.conn().await?;
     let found = store::find(&conn, ctx.scope.unit(), id).await?;
     Ok(found.ok_or(RunError::NotFound("run"))?.run)
+}
+
+/// The workspace of a run of the unit.
+pub async fn find_workspace_of(
+    query: &impl Query,
+    unit: BusinessUnitId,
+    id: RunId,
+) -> Result<Option<WorkspaceId>, DbError> {
+    Ok(store::find(query, Some(unit), id).await?.map(|run| run.run.workspace_id))
 }
 
 /// Runs, newest first.
@@ -185,7 +199,7 @@ pub async fn list(
 ) -> Result<Page<Run>, RunError> {
     ctx.require(Permission::Read)?;
     let conn = deps.db.conn().await?;
-    let rows = store::list(&conn, ctx.scope.unit(), filter, page).await?;
+    let rows = store::list(&conn, ctx.scope.unit(), ctx.workspaces_param(), filter, page).await?;
     Ok(Page::from_rows(rows, page.limit, |run| run.id.0))
 }
 
@@ -200,11 +214,12 @@ pub async fn steps(deps: &Deps, ctx: &Ctx, id: RunId) -> Result<Vec<Step>, RunEr
 /// Stops a run. Before its apply has begun it is over at once; a begun apply is asked to stop and ends as failed,
 /// with the reason `cancelled`, when Terraform has put down what it holds.
 pub async fn cancel(deps: &Deps, ctx: &Ctx, id: RunId, reason: Option<&str>) -> Result<Run, RunError> {
-    ctx.require(Permission::OperateRuns)?;
+    ctx.require(Permission::PlanRuns)?;
     check_words("reason", reason)?;
     let mut conn = deps.db.conn().await?;
     let tx = conn.begin().await?;
     let peek = store::find(&tx, ctx.scope.unit(), id).await?.ok_or(RunError::NotFound("run"))?;
+    ctx.require(permission_for(peek.run.command))?;
     workspaces::service::lock(&tx, ctx.scope, peek.run.workspace_id).await?;
     let run = store::lock(&tx, ctx.scope.unit(), id).await?.ok_or(RunError::NotFound("run"))?;
     if run.run.completed_at.is_some() {
@@ -241,11 +256,7 @@ pub async fn cancel(deps: &Deps, ctx: &Ctx, id: RunId, reason: Option<&str>) -> 
 }
 
 /// A blocked workspace was released: the next waiting run may begin. Call it in the transaction that unblocked.
-pub async fn start_waiting(
-    tx: &Tx<'_>,
-    deps: &Deps,
-    workspace_id: crate::ids::WorkspaceId,
-) -> Result<(), RunError> {
+pub async fn start_waiting(tx: &Tx<'_>, deps: &Deps, workspace_id: WorkspaceId) -> Result<(), RunError> {
     let workspace = workspaces::service::lock(tx, Scope::All, workspace_id).await?;
     if workspace.is_some_and(|workspace| workspace.active_run_id.is_none() && workspace.blocked.is_none()) {
         ending::start_next_waiting(tx, deps.ids, workspace_id).await?;

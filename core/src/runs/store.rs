@@ -63,7 +63,8 @@ const LIST: &str = concat!(
         AND ($3::text IS NULL OR r.status = $3)
         AND ($4::text IS NULL OR r.command = $4)
         AND ($5::uuid IS NULL OR r.id < $5)
-      ORDER BY r.id DESC LIMIT $6"
+        AND ($6::uuid[] IS NULL OR r.workspace_id = ANY ($6))
+      ORDER BY r.id DESC LIMIT $7"
 );
 
 fn digest(row: &Row, column: &str) -> Option<Sha256Digest> {
@@ -172,13 +173,17 @@ pub(super) async fn lock(
 pub(super) async fn list(
     query: &impl Query,
     unit: Option<BusinessUnitId>,
+    only: Option<Vec<uuid::Uuid>>,
     filter: &RunFilter,
     page: PageRequest,
 ) -> Result<Vec<Run>, DbError> {
     let status = filter.status.map(RunStatus::as_str);
     let command = filter.command.map(RunCommand::as_str);
     let rows = query
-        .query(LIST, &[&unit, &filter.workspace_id, &status, &command, &page.cursor, &(page.limit + 1)])
+        .query(
+            LIST,
+            &[&unit, &filter.workspace_id, &status, &command, &page.cursor, &only, &(page.limit + 1)],
+        )
         .await?;
     rows.iter().map(|row| stored_run(row).map(|stored| stored.run)).collect()
 }

@@ -48,6 +48,9 @@ pub enum SessionError {
     #[cfg(feature = "store")]
     #[error(transparent)]
     Seal(#[from] crate::secrets::SealError),
+    /// The unit of an API key is archived.
+    #[error("the business unit of this API key is archived")]
+    KeyUnitArchived,
     /// No key to sign or check tokens with.
     #[cfg(feature = "store")]
     #[error(transparent)]

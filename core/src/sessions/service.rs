@@ -12,7 +12,7 @@ use super::tokens::{self, RefreshToken};
 use super::tunables::Tunables;
 use super::{SessionError, jwt_secrets_store, resolve_scope};
 use crate::Deps;
-use crate::access::{Actor, Ctx, Role};
+use crate::access::{Actor, Credential, Ctx, Role};
 use crate::audit::{self, Action, Entry};
 use crate::db::{DbError, Tx};
 use crate::digest::Sha256Digest;
@@ -28,6 +28,7 @@ pub async fn authenticate(deps: &Deps, bearer: &str, unit_header: Option<&str>) 
     let (scope, role) = resolve_scope(&standing, requested)?;
     Ok(Ctx {
         actor: Actor::User { id: claims.sub, email: standing.email },
+        credential: Credential::Session(claims.jti),
         scope,
         role,
         is_superadmin: standing.is_superadmin,

@@ -39,7 +39,7 @@ pub async fn get(deps: &Deps, ctx: &Ctx, id: TaskId) -> Result<TaskView, TaskErr
 
 /// A dead letter's work once more: a new task, linked to the old one. The caller wakes the worker.
 pub async fn replay(tx: &Tx<'_>, deps: &Deps, ctx: &Ctx, id: TaskId) -> Result<TaskView, TaskError> {
-    ctx.require(Permission::OperateRuns)?;
+    ctx.require(Permission::ReplayTasks)?;
     let unit = ctx.scope.unit();
     let old = store::find(tx, unit, id).await?.ok_or(TaskError::NotFound)?;
     if old.status != TaskStatus::Dead {

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::model::Me;
 use super::{UserError, passwords, rules, store};
 use crate::Deps;
-use crate::access::{Actor, Ctx};
+use crate::access::{AccessError, Actor, Ctx};
 use crate::audit::{self, Action, Entry};
 use crate::business_units;
 use crate::config;
@@ -16,7 +16,7 @@ pub async fn me(deps: &Deps, ctx: &Ctx) -> Result<Me, UserError> {
     let id = ctx.person()?;
     let email = match &ctx.actor {
         Actor::User { email, .. } => email.clone(),
-        Actor::System => String::new(),
+        Actor::Key { .. } | Actor::System => return Err(AccessError::PersonRequired.into()),
     };
     let conn = deps.db.conn().await?;
     let memberships = store::list_memberships(&conn, id).await?;

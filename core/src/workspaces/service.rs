@@ -49,7 +49,8 @@ pub async fn list(
 ) -> Result<Page<Workspace>, WorkspaceError> {
     ctx.require(Permission::Read)?;
     let conn = deps.db.conn().await?;
-    let rows = store::list(&conn, ctx.scope, filter, page.cursor, page.limit + 1).await?;
+    let rows =
+        store::list(&conn, ctx.scope, ctx.workspaces_param(), filter, page.cursor, page.limit + 1).await?;
     Ok(Page::from_rows(rows, page.limit, |workspace| workspace.id.into()))
 }
 

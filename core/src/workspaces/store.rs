@@ -187,7 +187,8 @@ macro_rules! list {
                AND ($5::text IS NULL OR aws_account_id = $5)
                AND ($6::text IS NULL OR strpos(lower(name), lower($6)) > 0)
                AND ($7::jsonb IS NULL OR tags @> $7)
-             ORDER BY id DESC LIMIT $8"
+               AND ($8::uuid[] IS NULL OR id = ANY ($8))
+             ORDER BY id DESC LIMIT $9"
         )
     };
 }
@@ -199,6 +200,7 @@ const LIST_OF_ALL: &str = list!("$1::uuid IS NULL");
 pub(super) async fn list(
     query: &impl Query,
     scope: Scope,
+    only: Option<Vec<Uuid>>,
     filter: &WorkspaceFilter,
     before: Option<Uuid>,
     limit: i64,
@@ -219,6 +221,7 @@ pub(super) async fn list(
                 &filter.aws_account_id,
                 &filter.name_contains,
                 &tag,
+                &only,
                 &limit,
             ],
         )

@@ -62,7 +62,7 @@ pub(crate) async fn read(request: Request, bytes_max: usize) -> Result<Bytes, Pr
     ))
 }
 
-async fn read_within(body: axum::body::Body, bytes_max: usize) -> Result<Bytes, Problem> {
+pub(crate) async fn read_within(body: axum::body::Body, bytes_max: usize) -> Result<Bytes, Problem> {
     let too_large = || {
         Problem::new(
             StatusCode::PAYLOAD_TOO_LARGE,

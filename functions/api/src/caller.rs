@@ -1,6 +1,5 @@
-//! Who calls: turns the `Authorization` and `X-Business-Unit` headers into a [`Ctx`], once per request.
-//!
-//! Take [`Caller`] before `Path`, `Query` and `Body`: a stranger learns nothing from how their request is wrong.
+//! Who calls: turns the `Authorization` and `X-Business-Unit` headers into a [`Ctx`], once per request and before its
+//! route is reached: a stranger learns nothing from how their request is wrong.
 
 use std::net::SocketAddr;
 
@@ -10,7 +9,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use lambda_http::request::RequestContext;
 use plumbline_core::Deps;
 use plumbline_core::access::{Ctx, TraceParent};
-use plumbline_core::sessions;
+use plumbline_core::callers;
 
 use crate::problem::Problem;
 
@@ -24,20 +23,23 @@ pub struct Caller(pub Ctx);
 impl FromRequestParts<Deps> for Caller {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, deps: &Deps) -> Result<Self, Problem> {
-        let unit = match parts.headers.get(BUSINESS_UNIT) {
-            None => None,
-            // Bytes that are no text name no unit; the answer is that of an unknown slug.
-            Some(value) => Some(value.to_str().unwrap_or("?")),
-        };
-        let mut ctx = sessions::service::authenticate(deps, bearer(&parts.headers)?, unit).await?;
-        ctx.traceparent = parts
-            .headers
-            .get("traceparent")
-            .and_then(|value| value.to_str().ok())
-            .and_then(TraceParent::parse);
-        Ok(Self(ctx))
+    /// A route that is open to anybody has no caller: its rule and its handler contradict each other.
+    async fn from_request_parts(parts: &mut Parts, _deps: &Deps) -> Result<Self, Problem> {
+        parts.extensions.get().cloned().map(Self).ok_or_else(Problem::closed)
     }
+}
+
+/// The caller that a request's headers prove.
+pub(crate) async fn authenticate(deps: &Deps, headers: &HeaderMap) -> Result<Ctx, Problem> {
+    let unit = match headers.get(BUSINESS_UNIT) {
+        None => None,
+        // Bytes that are no text name no unit; the answer is that of an unknown slug.
+        Some(value) => Some(value.to_str().unwrap_or("?")),
+    };
+    let mut ctx = callers::authenticate(deps, bearer(headers)?, unit).await?;
+    ctx.traceparent =
+        headers.get("traceparent").and_then(|value| value.to_str().ok()).and_then(TraceParent::parse);
+    Ok(ctx)
 }
 
 /// The token of `Authorization: Bearer`.

@@ -85,6 +85,11 @@ impl Problem {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "Internal error", "")
     }
 
+    /// A route that nobody may call, because what it needs is not said. A defect of ours, logged where it is found.
+    pub(crate) fn closed() -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "Internal error", "")
+    }
+
     /// Passes by itself.
     pub fn unavailable(detail: impl Into<String>) -> Self {
         let mut problem =
@@ -120,7 +125,11 @@ impl From<plumbline_core::access::AccessError> for Problem {
                 "One business unit is needed",
                 error.to_string(),
             ),
-            AccessError::Forbidden { .. } | AccessError::PersonRequired => {
+            AccessError::Forbidden { .. }
+            | AccessError::KeyForbidden { .. }
+            | AccessError::KeysForbidden
+            | AccessError::KeyConfined
+            | AccessError::PersonRequired => {
                 Self::new(StatusCode::FORBIDDEN, "forbidden", "Not allowed", error.to_string())
             }
         }

@@ -48,9 +48,11 @@ GRANT EXECUTE ON FUNCTION audit_append(uuid, text, text, text)
 -- api: people, sessions, settings, runs as people change them. Not what executors report: plans, logs, artifacts.
 GRANT SELECT ON users, memberships, sessions, login_attempts, idempotency_keys, queue_units, tasks, finished_tasks,
     launch_budget, workspaces, blobs, runs, run_steps, log_chunks, touched_resources, artifacts, executors, tickets, tfstates,
-    state_versions, quarantined_states, state_uploads, audit_entries, audit_heads, audit_checkpoints TO plumbline_api;
+    state_versions, quarantined_states, state_uploads, api_keys, api_key_workspaces, audit_entries, audit_heads,
+    audit_checkpoints TO plumbline_api;
 GRANT INSERT, UPDATE ON business_units, sessions, login_attempts, idempotency_keys, queue_units, workspaces, runs,
-    run_steps, tfstates, quarantined_states TO plumbline_api;
+    run_steps, tfstates, quarantined_states, api_keys TO plumbline_api;
+GRANT INSERT ON api_key_workspaces TO plumbline_api;
 GRANT INSERT, UPDATE, DELETE ON tasks TO plumbline_api;
 GRANT INSERT ON finished_tasks, state_versions, blobs TO plumbline_api;
 GRANT UPDATE ON launch_budget, tickets, executors TO plumbline_api;
@@ -59,10 +61,13 @@ GRANT SELECT, INSERT, UPDATE ON platform_config, unit_config, jwt_secrets TO plu
 -- What was done to a setting is never written again.
 GRANT SELECT, INSERT ON platform_config_history, unit_config_history TO plumbline_api;
 
--- tfstate: Terraform's own calls. Of people only what a token is checked against.
+-- tfstate: Terraform's own calls. Of people and keys only what a token is checked against.
 GRANT SELECT (id, email, display_name, is_superadmin, disabled_at, token_generation) ON users TO plumbline_tfstate;
 GRANT SELECT (id, sealed, accepted_until) ON jwt_secrets TO plumbline_tfstate;
-GRANT SELECT ON memberships, sessions, workspaces, runs, executors, tasks, tfstates, state_versions, quarantined_states,
+GRANT SELECT (id, business_unit_id, name, token_hash, capability, confined, user_id, epoch, expires_at, revoked_at,
+    last_used_at) ON api_keys TO plumbline_tfstate;
+GRANT UPDATE (last_used_at) ON api_keys TO plumbline_tfstate;
+GRANT SELECT ON api_key_workspaces, memberships, sessions, workspaces, runs, executors, tasks, tfstates, state_versions, quarantined_states,
     state_uploads, blobs TO plumbline_tfstate;
 GRANT INSERT, UPDATE ON tfstates, quarantined_states, state_uploads, blobs TO plumbline_tfstate;
 GRANT INSERT ON state_versions TO plumbline_tfstate;

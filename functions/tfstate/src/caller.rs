@@ -1,4 +1,4 @@
-//! Who calls: Terraform sends Basic with a token as the password, OpenTofu may send a bearer token.
+//! Who calls: Terraform sends Basic with an access token or an API key as the password, OpenTofu may send a bearer token.
 
 use axum::http::{HeaderMap, header};
 use base64::Engine as _;
@@ -6,20 +6,21 @@ use base64::engine::general_purpose::STANDARD;
 use plumbline_api::problem::Problem;
 use plumbline_core::Deps;
 use plumbline_core::access::Ctx;
-use plumbline_core::sessions::{self, SessionError};
+use plumbline_core::callers;
+use plumbline_core::sessions::SessionError;
 
-/// The person behind a request. Their unit is the one that `X-Business-Unit` names, or a user name `unit/<slug>` from
+/// The caller of a request. Their unit is the one that `X-Business-Unit` names, or a user name `unit/<slug>` from
 /// clients that cannot send headers, or their first; any other user name means nothing.
 pub(crate) async fn authenticate(deps: &Deps, headers: &HeaderMap) -> Result<Ctx, Problem> {
     let credentials = Credentials::read(headers).ok_or(SessionError::Unauthenticated(
-        "send an access token as the password of Basic authentication, or as a bearer token",
+        "send an access token or an API key as the password of Basic authentication, or as a bearer token",
     ))?;
     let unit = match headers.get(plumbline_api::caller::BUSINESS_UNIT) {
         // Bytes that are no text name no unit; the answer is that of an unknown slug.
         Some(value) => Some(value.to_str().unwrap_or("?")),
         None => credentials.user.strip_prefix("unit/"),
     };
-    Ok(sessions::service::authenticate(deps, &credentials.token, unit).await?)
+    Ok(callers::authenticate(deps, &credentials.token, unit).await?)
 }
 
 struct Credentials {

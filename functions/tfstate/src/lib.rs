@@ -35,7 +35,9 @@ async fn handle(State(deps): State<Deps>, request: Request<Body>) -> Response {
 
 async fn respond(deps: &Deps, request: Request<Body>) -> Result<Response, Problem> {
     let ctx = caller::authenticate(deps, request.headers()).await?;
-    let (workspace, on_lock) = target(request.uri().path()).ok_or_else(|| Problem::not_found("workspace"))?;
+    let (workspace, on_lock) = target(request.uri().path())
+        .filter(|(workspace, _)| ctx.reaches(*workspace))
+        .ok_or_else(|| Problem::not_found("workspace"))?;
     let call = call_of(request.method(), on_lock)?;
     answer(deps, &StateActor::Person(&ctx), workspace, call, request).await
 }

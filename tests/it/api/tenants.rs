@@ -17,14 +17,14 @@ use crate::store::state_client::{Backend, state};
 const NOTHING: &str = "01890000-0000-7000-8000-000000000000";
 
 /// A unit that has one of everything that has an id.
-struct Foreign {
-    backend: Backend,
+pub(super) struct Foreign {
+    pub(super) backend: Backend,
     /// By the segment of the path that they follow.
-    ids: BTreeMap<&'static str, String>,
+    pub(super) ids: BTreeMap<&'static str, String>,
 }
 
 impl Foreign {
-    async fn start() -> Self {
+    pub(super) async fn start() -> Self {
         let backend = Backend::start().await;
         for value in ["a", "b"] {
             let serial = if value == "a" { 1 } else { 2 };
@@ -40,13 +40,17 @@ impl Foreign {
         let version = backend.versions().await[0]["id"].clone();
         let quarantined = backend.quarantined().await[0]["id"].clone();
         let text = |id: &Value| id.as_str().unwrap().to_owned();
+        let key = Self::api_key(&backend).await;
         let ids = BTreeMap::from([
+            ("api-keys", key),
             ("business-units", backend.unit.to_string()),
             ("workspaces", backend.workspace.to_string()),
             ("runs", text(&run["id"])),
             ("approvals", text(&run["id"])),
             ("tasks", executor.bundle.task_id.to_string()),
             ("state-versions", text(&version)),
+            // The platform's: every unit sees the same.
+            ("runtime-config", "auth.access_token_expire_minutes".to_owned()),
             ("quarantined-states", text(&quarantined)),
         ]);
         // What would hold a lock, a replay and an unblocking up if the caller got that far.
@@ -62,12 +66,19 @@ impl Foreign {
         Self { backend, ids }
     }
 
-    fn plane(&self) -> &TestPlane {
+    async fn api_key(backend: &Backend) -> String {
+        let admin = backend.plane.member(backend.unit, Role::Admin).await;
+        let body = json!({ "name": "theirs" });
+        let (_, _, key) = backend.plane.call("POST", "/api/v1/api-keys", admin.as_str(), body).await;
+        key["id"].as_str().unwrap().to_owned()
+    }
+
+    pub(super) fn plane(&self) -> &TestPlane {
         &self.backend.plane
     }
 
     /// The id that belongs into a route's path.
-    fn id_for(&self, route: &Route) -> &str {
+    pub(super) fn id_for(&self, route: &Route) -> &str {
         let feature = route.pattern.split('/').nth(3).unwrap();
         self.ids.get(feature).unwrap_or_else(|| panic!("no {feature} with an id are made here"))
     }
@@ -80,17 +91,18 @@ fn routes_with_ids() -> Vec<Route> {
 }
 
 /// The path with an id in it, and whatever else it needs.
-fn path_with(route: &Route, id: &str) -> String {
+pub(super) fn path_with(route: &Route, id: &str) -> String {
     let path = route.pattern.replace("{kind}", ArtifactKind::PlanText.as_str());
-    let path = path.replace("{id}", id).replace("{run_id}", id);
+    let path = path.replace("{id}", id).replace("{run_id}", id).replace("{key}", id);
     if path.ends_with("/logs") { path + "?position=1" } else { path }
 }
 
 /// A body that would be taken.
-fn body_for(route: &Route) -> Option<Value> {
+pub(super) fn body_for(route: &Route) -> Option<Value> {
     let body = match (route.method.as_str(), route.pattern.as_str()) {
         ("PUT", "/api/v1/business-units/{id}") => json!({ "slug": "taken-over", "name": "Taken over" }),
         ("PUT", "/api/v1/workspaces/{id}") => json!({ "environment": "prod" }),
+        ("PUT", "/api/v1/runtime-config/{key}") => json!({ "value": 60 }),
         (_, pattern) if pattern.ends_with("/unblock") => json!({ "note": "looked at it" }),
         _ => json!({}),
     };

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use plumbline_core::access::{Actor, Ctx, Role, Scope};
+use plumbline_core::access::{Actor, Credential, Ctx, Role, Scope};
 use plumbline_core::audit::{self, Action, CheckpointBody, Entry, SignedCheckpoint, Verification};
 use plumbline_core::db::{Conn, DbError, Query as _};
-use plumbline_core::ids::BusinessUnitId;
+use plumbline_core::ids::{BusinessUnitId, SessionId};
 use plumbline_runtime::Function;
 use serde_json::json;
 
@@ -27,6 +27,7 @@ fn entry(unit: Option<BusinessUnitId>, n: i64) -> Entry {
 fn auditor(scope: Scope) -> Ctx {
     Ctx {
         actor: Actor::System,
+        credential: Credential::Session(SessionId(uuid::Uuid::nil())),
         scope,
         role: Role::Admin,
         is_superadmin: scope == Scope::All,

@@ -1,9 +1,9 @@
 //! Workspaces against the database: protection of state, tenancy, plans of statements.
 
 use bytes::Bytes;
-use plumbline_core::access::{Actor, Ctx, Role, Scope};
+use plumbline_core::access::{Actor, Credential, Ctx, Role, Scope};
 use plumbline_core::db::{Query as _, Tx};
-use plumbline_core::ids::{BusinessUnitId, StateVersionId, UserId, WorkspaceId};
+use plumbline_core::ids::{BusinessUnitId, SessionId, StateVersionId, UserId, WorkspaceId};
 use plumbline_core::workspaces::{self, NewWorkspace, WorkspaceError, deletion};
 use serde_json::json;
 
@@ -12,6 +12,7 @@ use crate::plane::TestPlane;
 fn admin_of(unit: BusinessUnitId) -> Ctx {
     Ctx {
         actor: Actor::User { id: UserId(uuid::Uuid::now_v7()), email: "admin@plumbline.test".into() },
+        credential: Credential::Session(SessionId(uuid::Uuid::nil())),
         scope: Scope::One(unit),
         role: Role::Admin,
         is_superadmin: false,

@@ -18,7 +18,7 @@ use super::{HeldBy, StateError, StateHead, StateWrites};
 use crate::access::{Actor, Ctx, Permission};
 use crate::audit::{Action, Entry};
 use crate::db::{DbError, Query, Tx};
-use crate::ids::{BusinessUnitId, ExecutorId, RunId, WorkspaceId};
+use crate::ids::{BusinessUnitId, ExecutorId, QuarantinedStateId, RunId, StateVersionId, WorkspaceId};
 use crate::protocol::RunPhase;
 
 pub use locks::{force_unlock, get_lock, lock, unlock};
@@ -124,6 +124,24 @@ impl Author {
             details,
         }
     }
+}
+
+/// The workspace of a state version of the unit.
+pub async fn find_workspace_of_version(
+    query: &impl Query,
+    unit: BusinessUnitId,
+    id: StateVersionId,
+) -> Result<Option<WorkspaceId>, DbError> {
+    Ok(store::find_version(query, Some(unit), id).await?.map(|version| version.view.workspace_id))
+}
+
+/// The workspace of a quarantined state of the unit.
+pub async fn find_workspace_of_quarantined(
+    query: &impl Query,
+    unit: BusinessUnitId,
+    id: QuarantinedStateId,
+) -> Result<Option<WorkspaceId>, DbError> {
+    Ok(store::find_quarantined(query, Some(unit), id).await?.map(|state| state.view.workspace_id))
 }
 
 /// The head of a workspace's state; `None` before the first write.

@@ -1,6 +1,7 @@
-//! Problems of users, sessions, business units, the audit log and idempotency keys.
+//! Problems of users, sessions, API keys, business units, the audit log and idempotency keys.
 
 use axum::http::StatusCode;
+use plumbline_core::api_keys::ApiKeyError;
 use plumbline_core::audit::AuditError;
 use plumbline_core::business_units::BusinessUnitError;
 use plumbline_core::idempotency::IdempotencyError;
@@ -35,7 +36,10 @@ impl From<SessionError> for Problem {
                 unauthenticated("refresh-reused", "The session was ended", sentence(&detail))
             }
             SessionError::UnitNotFound => Self::not_found("business unit"),
-            SessionError::NotAMember | SessionError::AllForbidden | SessionError::NoMemberships => {
+            SessionError::NotAMember
+            | SessionError::AllForbidden
+            | SessionError::NoMemberships
+            | SessionError::KeyUnitArchived => {
                 Self::new(StatusCode::FORBIDDEN, "forbidden", "Not allowed", sentence(&detail))
             }
             SessionError::OverlapTooLong { minutes_max } => invalid_field(
@@ -45,6 +49,21 @@ impl From<SessionError> for Problem {
             SessionError::Access(error) => error.into(),
             SessionError::Db(error) => error.into(),
             SessionError::Key(_) | SessionError::Sign(_) | SessionError::Seal(_) => Self::internal(&error),
+        }
+    }
+}
+
+impl From<ApiKeyError> for Problem {
+    fn from(error: ApiKeyError) -> Self {
+        let detail = sentence(&error.to_string());
+        let conflict = |slug, title| Self::new(StatusCode::CONFLICT, slug, title, detail);
+        match error {
+            ApiKeyError::Access(error) => error.into(),
+            ApiKeyError::NotFound => Self::not_found("API key"),
+            ApiKeyError::Invalid { field, reason } => invalid_field(field, reason),
+            ApiKeyError::Dead(_) => conflict("api-key-dead", "The API key is dead"),
+            ApiKeyError::Rotated => conflict("api-key-rotated", "The API key was rotated before"),
+            ApiKeyError::Db(error) => error.into(),
         }
     }
 }

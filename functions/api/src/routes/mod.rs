@@ -1,5 +1,6 @@
 //! One file per feature; each gives its routes relative to `/api/v1`.
 
+mod api_keys;
 mod approvals;
 mod audit;
 mod auth;
@@ -20,6 +21,7 @@ use utoipa_axum::router::OpenApiRouter;
 /// Every feature's routes.
 pub fn all() -> OpenApiRouter<Deps> {
     OpenApiRouter::new()
+        .merge(api_keys::routes())
         .merge(approvals::routes())
         .merge(audit::routes())
         .merge(auth::routes())

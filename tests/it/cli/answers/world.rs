@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use crate::cli::server::{FakeServer, Reply};
 
 /// Ids of the one thing of each kind, and the letter that stands for it in the table.
-pub(super) const IDS: [(char, &str); 6] = [
+pub(super) const IDS: &[(char, &str)] = &[
+    ('K', "0190f3c2-0000-7000-8000-0000000000a1"),
     ('W', "0190f3c2-0000-7000-8000-0000000000b1"),
     ('R', "0190f3c2-0000-7000-8000-0000000000d1"),
     ('V', "0190f3c2-0000-7000-8000-0000000000e1"),
@@ -53,6 +54,10 @@ pub(super) fn replies(command: &str) -> Vec<(&'static str, u16, Value)> {
     let entry = json!({ "sequence": 7, "action": "run.approve", "resource_type": "run", "resource_id": id('R'),
         "user_id": id('U') });
     let unit = json!({ "id": id('U'), "slug": "default", "name": "Default" });
+    let key = json!({ "id": id('K'), "name": "ci", "token_prefix": "plb_abcdefgh", "capability": "plan",
+        "workspace_ids": [id('W')] });
+    let mut minted = key.clone();
+    minted["token"] = json!("plb_the-token");
     let change = json!([{ "address": "terraform_data.web", "actions": ["create"] }]);
     let items = |item: &Value| json!({ "items": [item] });
     let started = json!({ "task_id": id('T') });
@@ -129,6 +134,12 @@ pub(super) fn replies(command: &str) -> Vec<(&'static str, u16, Value)> {
         ("POST /tasks/T/replay", 201, task),
         ("GET /audit", 200, items(&entry)),
         ("GET /audit/verify", 200, json!({ "ok": true, "chains": 2, "entries": 40, "broken": [] })),
+        ("GET /api-keys", 200, items(&key)),
+        ("POST /api-keys", 201, minted.clone()),
+        ("GET /api-keys/K", 200, key.clone()),
+        ("DELETE /api-keys/K", 200, key),
+        ("POST /api-keys/K/regenerate", 200, minted.clone()),
+        ("POST /api-keys/K/rotate", 201, minted),
         ("GET /business-units", 200, items(&unit)),
         ("POST /business-units", 201, unit.clone()),
         ("PUT /business-units/U", 200, unit),

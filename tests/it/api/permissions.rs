@@ -1,0 +1,185 @@
+//! Every route as everybody: what `docs/permissions.md` says, by hand, is what is answered.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use http::StatusCode;
+use plumbline_core::access::{Capability, Role};
+use serde_json::{Value, json};
+
+use super::shell::{Route, routes};
+use super::tenants::{Foreign, body_for, path_with};
+use crate::executors::FakeExecutor;
+use crate::plane::{ADMIN_EMAIL, TestPlane};
+use crate::store::state_client::insert_workspace;
+
+const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/permissions.md");
+const ALLOWED: &str = "✓";
+
+/// The document's table: the columns, and the cells of each route, named `METHOD /path`.
+struct Matrix {
+    columns: Vec<String>,
+    rows: BTreeMap<String, Vec<String>>,
+}
+
+impl Matrix {
+    fn read() -> Self {
+        let text = std::fs::read_to_string(DOCUMENT).expect("the document is there");
+        let lines = text.lines().skip_while(|line| !line.starts_with("| route |"));
+        let cells = |line: &str| {
+            let inner = line.trim().trim_matches('|');
+            inner.split('|').map(|cell| cell.trim().replace('`', "")).collect::<Vec<_>>()
+        };
+        let mut lines = lines.map(cells);
+        let columns = lines.next().expect("a head").split_off(1);
+        let mut rows = BTreeMap::new();
+        for mut line in lines.skip(1) {
+            let cells = line.split_off(1);
+            assert_eq!(cells.len(), columns.len(), "{line:?}");
+            assert!(rows.insert(line.remove(0), cells).is_none(), "{line:?} stands twice");
+        }
+        Self { columns, rows }
+    }
+}
+
+/// Everybody, over a unit that has one of everything.
+struct Everybody {
+    unit: Foreign,
+    /// By column; `None` is nobody.
+    tokens: BTreeMap<&'static str, Option<String>>,
+}
+
+impl Everybody {
+    async fn gather() -> Self {
+        let unit = Foreign::start().await;
+        let plane = unit.plane();
+        let expired = plane.member(unit.backend.unit, Role::Admin).await;
+        plane.advance(Duration::from_secs(9 * 3600)).await;
+        let admin = plane.member(unit.backend.unit, Role::Admin).await;
+        let other = plane.unit("other-unit").await;
+        let elsewhere = insert_workspace(plane, unit.backend.unit, "runs_and_people").await;
+        let confined = json!({ "name": "k", "capability": "admin", "workspace_ids": [elsewhere] });
+        plane.admin_token().await;
+        let executor = live_executor(&unit).await;
+        let mut tokens = BTreeMap::from([
+            ("anonymous", None),
+            ("viewer", Some(plane.member(unit.backend.unit, Role::Viewer).await)),
+            ("operator", Some(plane.member(unit.backend.unit, Role::Operator).await)),
+            ("admin", Some(admin.clone())),
+            ("superadmin", Some(plane.login(ADMIN_EMAIL).await)),
+            ("confined", Some(key(plane, &admin, confined).await)),
+            ("executor", Some(executor)),
+            ("expired", Some(expired)),
+            ("foreign", Some(plane.member(other, Role::Admin).await)),
+        ]);
+        let names = ["key read", "key plan", "key apply", "key admin"];
+        for (name, capability) in names.into_iter().zip(Capability::ALL) {
+            let body = json!({ "name": "k", "capability": capability });
+            tokens.insert(name, Some(key(plane, &admin, body).await));
+        }
+        Self { unit, tokens }
+    }
+
+    async fn ask(&self, route: &Route, who: &str, n: usize) -> (StatusCode, Value) {
+        let id = if route.pattern.contains('{') { self.unit.id_for(route) } else { "" };
+        let headers = [("if-match", "*"), ("x-business-unit", "default")];
+        // Only the foreigner's unit is another one.
+        let headers = if who == "foreign" { &headers[..1] } else { &headers[..] };
+        let path = path_with(route, id);
+        let body = self.body(route, n);
+        let token = self.tokens[who].as_deref();
+        let (status, _, answer) =
+            self.unit.plane().call_with(&route.method, &path, token, body, headers).await;
+        (status, answer)
+    }
+
+    /// A body that would be taken; `n` makes it another thing than before.
+    fn body(&self, route: &Route, n: usize) -> Option<Value> {
+        let repository = format!("https://git.example.com/{n}.git");
+        match (route.method.as_str(), route.pattern.trim_start_matches("/api/v1")) {
+            ("POST", "/api-keys") => Some(json!({ "name": "another" })),
+            ("POST", "/business-units") => Some(json!({ "slug": format!("unit-{n}"), "name": "Unit" })),
+            // Under its slug the others ask for it.
+            ("PUT", "/business-units/{id}") => Some(json!({ "slug": "default", "name": "Renamed" })),
+            ("POST", "/workspaces") => {
+                Some(json!({ "name": "net", "environment": "dev", "repo_url": repository }))
+            }
+            ("POST", "/workspaces/discover" | "/workspaces/import") => {
+                Some(json!({ "repo_url": repository }))
+            }
+            ("POST", "/runs") => {
+                Some(json!({ "workspace_id": self.unit.backend.workspace, "command": "plan" }))
+            }
+            _ => body_for(route),
+        }
+    }
+}
+
+async fn key(plane: &TestPlane, admin: &str, body: Value) -> String {
+    let (status, _, made) = plane.call("POST", "/api/v1/api-keys", admin, body).await;
+    assert_eq!(status, StatusCode::CREATED, "{made}");
+    made["token"].as_str().unwrap().to_owned()
+}
+
+/// The token of an executor whose plan is under way.
+async fn live_executor(unit: &Foreign) -> String {
+    let admin = unit.plane().member(unit.backend.unit, Role::Admin).await;
+    let body = json!({ "workspace_id": unit.backend.workspace, "command": "plan" });
+    let (status, _, run) = unit.plane().call("POST", "/api/v1/runs", admin.as_str(), body).await;
+    assert_eq!(status, StatusCode::CREATED, "{run}");
+    FakeExecutor::start(unit.plane()).await.bundle.token.clone()
+}
+
+#[tokio::test]
+async fn every_route_answers_everybody_as_the_document_says() {
+    let matrix = Matrix::read();
+    let everybody = Everybody::gather().await;
+    let known: Vec<&str> = everybody.tokens.keys().copied().collect();
+    for column in &matrix.columns {
+        assert!(known.contains(&column.as_str()), "nobody is {column}");
+    }
+    assert_eq!(matrix.columns.len(), known.len());
+    let mut wrong = Vec::new();
+    let mut asked = 0;
+    let mut routes = routes();
+    // Signing out comes last: nobody is anybody afterwards.
+    routes.sort_by_key(|route| route.pattern.ends_with("/logout"));
+    for route in routes {
+        let name = format!("{} {}", route.method, route.pattern);
+        let cells = matrix.rows.get(&name).unwrap_or_else(|| panic!("{name} has no line in the document"));
+        for (column, cell) in matrix.columns.iter().zip(cells) {
+            let (status, answer) = everybody.ask(&route, column, asked).await;
+            asked += 1;
+            let refusals = [401, 403, 404, 405];
+            let as_said = match cell.as_str() {
+                ALLOWED => !refusals.contains(&status.as_u16()) && !status.is_server_error(),
+                refusal => status.as_str() == refusal,
+            };
+            if !as_said {
+                wrong.push(format!("{name} as {column}: {cell} is said, {status} answered: {answer}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(asked > 700, "{asked} cells");
+}
+
+#[test]
+fn the_document_has_a_line_for_every_route_and_for_nothing_else() {
+    let said: Vec<String> = Matrix::read().rows.into_keys().collect();
+    let mut there: Vec<String> =
+        routes().iter().map(|route| format!("{} {}", route.method, route.pattern)).collect();
+    there.sort();
+    assert_eq!(said, there);
+}
+
+#[test]
+fn a_route_without_a_rule_is_seen_and_so_is_a_rule_without_a_route() {
+    let (_, mut document) = plumbline_api::openapi::documented_router();
+    assert_eq!(plumbline_api::guard::mismatches(&document), Vec::<String>::new());
+    let runs = document.paths.paths.remove("/api/v1/runs").expect("it is a route");
+    document.paths.paths.insert("/api/v1/planted".into(), runs);
+    let found = plumbline_api::guard::mismatches(&document);
+    let expected = ["GET /api/v1/planted", "POST /api/v1/planted", "GET /api/v1/runs", "POST /api/v1/runs"];
+    assert_eq!(found, expected);
+}
