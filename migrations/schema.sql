@@ -91,7 +91,8 @@ CREATE TABLE api_keys (
     token_hash bytea NOT NULL,
     capability text NOT NULL,
     confined boolean NOT NULL,
-    user_id uuid NOT NULL,
+    user_id uuid,
+    trust_rule_id uuid,
     created_by uuid,
     epoch integer NOT NULL,
     expires_at timestamp with time zone,
@@ -106,11 +107,13 @@ CREATE TABLE api_keys (
     CONSTRAINT api_keys_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id) ON DELETE SET NULL,
     CONSTRAINT api_keys_name_check CHECK (((length(name) >= 1) AND (length(name) <= 255))),
     CONSTRAINT api_keys_pkey PRIMARY KEY (id),
+    CONSTRAINT api_keys_power CHECK (((user_id IS NULL) <> (trust_rule_id IS NULL))),
     CONSTRAINT api_keys_revoked CHECK (((revoked_at IS NULL) = (revoked_reason IS NULL))),
     CONSTRAINT api_keys_rotated CHECK (((rotated_at IS NULL) = (superseded_by_id IS NULL))),
     CONSTRAINT api_keys_successor FOREIGN KEY (business_unit_id, superseded_by_id) REFERENCES api_keys(business_unit_id, id),
     CONSTRAINT api_keys_token UNIQUE (token_hash),
     CONSTRAINT api_keys_token_hash_check CHECK ((length(token_hash) = 32)),
+    CONSTRAINT api_keys_trust_rule FOREIGN KEY (business_unit_id, trust_rule_id) REFERENCES ci_trust_rules(business_unit_id, id) ON DELETE CASCADE,
     CONSTRAINT api_keys_unit UNIQUE (business_unit_id, id),
     CONSTRAINT api_keys_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 );
@@ -172,6 +175,61 @@ CREATE TABLE audit_heads (
     CONSTRAINT audit_heads_pkey PRIMARY KEY (chain_id)
 );
 
+CREATE TABLE aws_accounts (
+    id uuid NOT NULL,
+    business_unit_id uuid NOT NULL,
+    account_id text NOT NULL,
+    name text NOT NULL,
+    description text,
+    default_region text NOT NULL,
+    state_bucket text,
+    state_bucket_region text NOT NULL,
+    aws_profile_name text,
+    keys_sealed text,
+    plan_role_arn text,
+    apply_role_arn text,
+    external_id text NOT NULL,
+    session_duration_seconds integer NOT NULL,
+    session_policy jsonb,
+    version integer DEFAULT 1 NOT NULL,
+    created_by uuid,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT aws_accounts_account UNIQUE (business_unit_id, account_id),
+    CONSTRAINT aws_accounts_account_id_check CHECK ((account_id ~ '^[0-9]{12}$'::text)),
+    CONSTRAINT aws_accounts_business_unit_id_fkey FOREIGN KEY (business_unit_id) REFERENCES business_units(id),
+    CONSTRAINT aws_accounts_credentials CHECK (((keys_sealed IS NOT NULL) OR (plan_role_arn IS NOT NULL))),
+    CONSTRAINT aws_accounts_external_id UNIQUE (external_id),
+    CONSTRAINT aws_accounts_name_check CHECK (((length(name) >= 1) AND (length(name) <= 120))),
+    CONSTRAINT aws_accounts_pkey PRIMARY KEY (id),
+    CONSTRAINT aws_accounts_roles CHECK (((plan_role_arn IS NULL) = (apply_role_arn IS NULL))),
+    CONSTRAINT aws_accounts_session_duration_seconds_check CHECK (((session_duration_seconds >= 900) AND (session_duration_seconds <= 43200))),
+    CONSTRAINT aws_accounts_unit UNIQUE (business_unit_id, id)
+);
+
+CREATE TABLE azure_subscriptions (
+    id uuid NOT NULL,
+    business_unit_id uuid NOT NULL,
+    subscription_id text NOT NULL,
+    tenant_id text NOT NULL,
+    client_id text NOT NULL,
+    name text NOT NULL,
+    description text,
+    default_location text NOT NULL,
+    state_storage_account text,
+    state_container text,
+    client_secret_sealed text NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    created_by uuid,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT azure_subscriptions_business_unit_id_fkey FOREIGN KEY (business_unit_id) REFERENCES business_units(id),
+    CONSTRAINT azure_subscriptions_name_check CHECK (((length(name) >= 1) AND (length(name) <= 120))),
+    CONSTRAINT azure_subscriptions_pkey PRIMARY KEY (id),
+    CONSTRAINT azure_subscriptions_subscription UNIQUE (business_unit_id, subscription_id),
+    CONSTRAINT azure_subscriptions_unit UNIQUE (business_unit_id, id)
+);
+
 CREATE TABLE blobs (
     id uuid NOT NULL,
     business_unit_id uuid NOT NULL,
@@ -201,6 +259,71 @@ CREATE TABLE business_units (
     CONSTRAINT business_units_pkey PRIMARY KEY (id),
     CONSTRAINT business_units_slug UNIQUE (slug),
     CONSTRAINT business_units_slug_shape CHECK (((slug ~ '^[a-z0-9][a-z0-9-]{1,62}[a-z0-9]$'::text) AND (slug <> 'all'::text)))
+);
+
+CREATE TABLE ci_issuers (
+    issuer text NOT NULL,
+    jwks jsonb,
+    fetched_at timestamp with time zone,
+    asked_at timestamp with time zone,
+    CONSTRAINT ci_issuers_pkey PRIMARY KEY (issuer)
+);
+
+CREATE TABLE ci_trust_rule_workspaces (
+    business_unit_id uuid NOT NULL,
+    trust_rule_id uuid NOT NULL,
+    workspace_id uuid NOT NULL,
+    CONSTRAINT ci_trust_rule_workspaces_pkey PRIMARY KEY (trust_rule_id, workspace_id),
+    CONSTRAINT ci_trust_rule_workspaces_rule FOREIGN KEY (business_unit_id, trust_rule_id) REFERENCES ci_trust_rules(business_unit_id, id) ON DELETE CASCADE,
+    CONSTRAINT ci_trust_rule_workspaces_workspace FOREIGN KEY (business_unit_id, workspace_id) REFERENCES workspaces(business_unit_id, id) ON DELETE CASCADE
+);
+
+CREATE TABLE ci_trust_rules (
+    id uuid NOT NULL,
+    business_unit_id uuid NOT NULL,
+    name text NOT NULL,
+    issuer text NOT NULL,
+    audience text NOT NULL,
+    subject text NOT NULL,
+    claims jsonb DEFAULT '{}'::jsonb NOT NULL,
+    capability text NOT NULL,
+    confined boolean NOT NULL,
+    key_minutes integer NOT NULL,
+    created_by uuid,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT ci_trust_rules_audience_check CHECK (((length(audience) >= 1) AND (length(audience) <= 255))),
+    CONSTRAINT ci_trust_rules_business_unit_id_fkey FOREIGN KEY (business_unit_id) REFERENCES business_units(id),
+    CONSTRAINT ci_trust_rules_capability_check CHECK ((capability = ANY (ARRAY['read'::text, 'plan'::text, 'apply'::text, 'admin'::text]))),
+    CONSTRAINT ci_trust_rules_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id) ON DELETE SET NULL,
+    CONSTRAINT ci_trust_rules_issuer_check CHECK (((issuer ~~ 'https://%'::text) OR (issuer ~~ 'http://%'::text))),
+    CONSTRAINT ci_trust_rules_key_minutes_check CHECK (((key_minutes >= 5) AND (key_minutes <= 120))),
+    CONSTRAINT ci_trust_rules_name UNIQUE (business_unit_id, name),
+    CONSTRAINT ci_trust_rules_name_check CHECK (((length(name) >= 1) AND (length(name) <= 255))),
+    CONSTRAINT ci_trust_rules_pkey PRIMARY KEY (id),
+    CONSTRAINT ci_trust_rules_subject_check CHECK (((length(subject) >= 1) AND (length(subject) <= 500))),
+    CONSTRAINT ci_trust_rules_unit UNIQUE (business_unit_id, id)
+);
+
+CREATE TABLE clusters (
+    id uuid NOT NULL,
+    business_unit_id uuid NOT NULL,
+    name text NOT NULL,
+    description text,
+    server_url text NOT NULL,
+    default_namespace text NOT NULL,
+    aws_account_id text,
+    allow_insecure_tls boolean NOT NULL,
+    kubeconfig_sealed text NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    created_by uuid,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT clusters_aws_account FOREIGN KEY (business_unit_id, aws_account_id) REFERENCES aws_accounts(business_unit_id, account_id),
+    CONSTRAINT clusters_business_unit_id_fkey FOREIGN KEY (business_unit_id) REFERENCES business_units(id),
+    CONSTRAINT clusters_name UNIQUE (business_unit_id, name),
+    CONSTRAINT clusters_name_check CHECK (((length(name) >= 1) AND (length(name) <= 120))),
+    CONSTRAINT clusters_pkey PRIMARY KEY (id),
+    CONSTRAINT clusters_unit UNIQUE (business_unit_id, id)
 );
 
 CREATE TABLE executors (
@@ -253,6 +376,66 @@ CREATE TABLE finished_tasks (
     CONSTRAINT finished_tasks_pkey PRIMARY KEY (id)
 );
 
+CREATE TABLE gcp_projects (
+    id uuid NOT NULL,
+    business_unit_id uuid NOT NULL,
+    project_id text NOT NULL,
+    client_email text NOT NULL,
+    name text NOT NULL,
+    description text,
+    default_region text NOT NULL,
+    state_bucket text,
+    state_prefix text,
+    service_account_sealed text NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    created_by uuid,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT gcp_projects_business_unit_id_fkey FOREIGN KEY (business_unit_id) REFERENCES business_units(id),
+    CONSTRAINT gcp_projects_name_check CHECK (((length(name) >= 1) AND (length(name) <= 120))),
+    CONSTRAINT gcp_projects_pkey PRIMARY KEY (id),
+    CONSTRAINT gcp_projects_project UNIQUE (business_unit_id, project_id),
+    CONSTRAINT gcp_projects_unit UNIQUE (business_unit_id, id)
+);
+
+CREATE TABLE git_credentials (
+    id uuid NOT NULL,
+    business_unit_id uuid NOT NULL,
+    name text NOT NULL,
+    kind text NOT NULL,
+    transport text NOT NULL,
+    host text NOT NULL,
+    path_prefix text NOT NULL,
+    username text,
+    public_key text,
+    host_keys jsonb NOT NULL,
+    app_id text,
+    installation_id bigint,
+    api_url text,
+    secret_sealed text NOT NULL,
+    masked_tail text,
+    test_repo_url text,
+    last_used_at timestamp with time zone,
+    version integer DEFAULT 1 NOT NULL,
+    created_by uuid,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT git_credentials_app CHECK (((kind = 'github_app'::text) = ((app_id IS NOT NULL) AND (installation_id IS NOT NULL) AND (api_url IS NOT NULL)))),
+    CONSTRAINT git_credentials_business_unit_id_fkey FOREIGN KEY (business_unit_id) REFERENCES business_units(id),
+    CONSTRAINT git_credentials_business_unit_id_id_key UNIQUE (business_unit_id, id),
+    CONSTRAINT git_credentials_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id) ON DELETE SET NULL,
+    CONSTRAINT git_credentials_host_check CHECK ((host <> ''::text)),
+    CONSTRAINT git_credentials_kind_check CHECK ((kind = ANY (ARRAY['token'::text, 'ssh_key'::text, 'github_app'::text]))),
+    CONSTRAINT git_credentials_name UNIQUE (business_unit_id, name),
+    CONSTRAINT git_credentials_name_check CHECK (((length(name) >= 1) AND (length(name) <= 255))),
+    CONSTRAINT git_credentials_pkey PRIMARY KEY (id),
+    CONSTRAINT git_credentials_place UNIQUE (business_unit_id, transport, host, path_prefix),
+    CONSTRAINT git_credentials_ssh CHECK (((kind <> 'ssh_key'::text) OR ((public_key IS NOT NULL) AND (jsonb_array_length(host_keys) > 0)))),
+    CONSTRAINT git_credentials_token CHECK (((kind = 'token'::text) = (username IS NOT NULL))),
+    CONSTRAINT git_credentials_transport CHECK (((kind = 'ssh_key'::text) = (transport = 'ssh'::text))),
+    CONSTRAINT git_credentials_transport_check CHECK ((transport = ANY (ARRAY['https'::text, 'ssh'::text])))
+);
+
 CREATE TABLE idempotency_keys (
     principal text NOT NULL,
     key text NOT NULL,
@@ -272,6 +455,28 @@ CREATE TABLE installation (
     created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
     CONSTRAINT installation_id_check CHECK ((id = 1)),
     CONSTRAINT installation_pkey PRIMARY KEY (id)
+);
+
+CREATE TABLE invites (
+    user_id uuid NOT NULL,
+    token_hash bytea NOT NULL,
+    created_by uuid,
+    expires_at timestamp with time zone NOT NULL,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT invites_pkey PRIMARY KEY (user_id),
+    CONSTRAINT invites_token UNIQUE (token_hash),
+    CONSTRAINT invites_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+);
+
+CREATE TABLE jwt_secrets (
+    id uuid NOT NULL,
+    sealed text NOT NULL,
+    created_by uuid,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    retired_at timestamp with time zone,
+    accepted_until timestamp with time zone,
+    CONSTRAINT jwt_secrets_pkey PRIMARY KEY (id),
+    CONSTRAINT jwt_secrets_retired CHECK (((retired_at IS NULL) = (accepted_until IS NULL)))
 );
 
 CREATE TABLE launch_budget (
@@ -313,6 +518,36 @@ CREATE TABLE memberships (
     CONSTRAINT memberships_pkey PRIMARY KEY (user_id, business_unit_id),
     CONSTRAINT memberships_role_check CHECK ((role = ANY (ARRAY['viewer'::text, 'operator'::text, 'admin'::text]))),
     CONSTRAINT memberships_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+);
+
+CREATE TABLE platform_config (
+    key text NOT NULL,
+    id uuid NOT NULL,
+    value jsonb,
+    sealed text,
+    version integer DEFAULT 0 NOT NULL,
+    updated_by uuid,
+    updated_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT platform_config_id UNIQUE (id),
+    CONSTRAINT platform_config_key_check CHECK (((length(key) >= 1) AND (length(key) <= 100))),
+    CONSTRAINT platform_config_one_value CHECK (((value IS NULL) OR (sealed IS NULL))),
+    CONSTRAINT platform_config_pkey PRIMARY KEY (key)
+);
+
+CREATE TABLE platform_config_history (
+    id uuid NOT NULL,
+    key text NOT NULL,
+    version integer NOT NULL,
+    change text NOT NULL,
+    is_secret boolean NOT NULL,
+    old_value jsonb,
+    new_value jsonb,
+    changed_by uuid,
+    changed_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT platform_config_history_change_check CHECK ((change = ANY (ARRAY['set'::text, 'replaced'::text, 'deleted'::text]))),
+    CONSTRAINT platform_config_history_key_fkey FOREIGN KEY (key) REFERENCES platform_config(key),
+    CONSTRAINT platform_config_history_no_secret CHECK (((NOT is_secret) OR ((old_value IS NULL) AND (new_value IS NULL)))),
+    CONSTRAINT platform_config_history_pkey PRIMARY KEY (id)
 );
 
 CREATE TABLE quarantined_states (
@@ -384,6 +619,7 @@ CREATE TABLE runs (
     branch text NOT NULL,
     message text,
     variables_sealed text,
+    credentials jsonb DEFAULT '[]'::jsonb NOT NULL,
     auto_approve_if_no_changes boolean DEFAULT false NOT NULL,
     auto_approve_skip_apply boolean DEFAULT false NOT NULL,
     allow_destroy boolean DEFAULT false NOT NULL,
@@ -440,9 +676,13 @@ CREATE TABLE sessions (
     expires_at timestamp with time zone NOT NULL,
     revoked_at timestamp with time zone,
     revoked_reason text,
+    by_password boolean DEFAULT true NOT NULL,
+    address inet,
+    user_agent text,
     created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
     refreshed_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
     CONSTRAINT sessions_pkey PRIMARY KEY (id),
+    CONSTRAINT sessions_user_agent_check CHECK ((length(user_agent) <= 255)),
     CONSTRAINT sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 );
 
@@ -587,6 +827,49 @@ CREATE TABLE touched_resources (
     CONSTRAINT touched_resources_pkey PRIMARY KEY (run_id, address)
 );
 
+CREATE TABLE unit_config (
+    business_unit_id uuid NOT NULL,
+    key text NOT NULL,
+    id uuid NOT NULL,
+    value jsonb,
+    sealed text,
+    version integer DEFAULT 0 NOT NULL,
+    updated_by uuid,
+    updated_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT unit_config_business_unit_id_fkey FOREIGN KEY (business_unit_id) REFERENCES business_units(id),
+    CONSTRAINT unit_config_id UNIQUE (business_unit_id, id),
+    CONSTRAINT unit_config_key_check CHECK (((length(key) >= 1) AND (length(key) <= 100))),
+    CONSTRAINT unit_config_one_value CHECK (((value IS NULL) OR (sealed IS NULL))),
+    CONSTRAINT unit_config_pkey PRIMARY KEY (business_unit_id, key)
+);
+
+CREATE TABLE unit_config_history (
+    id uuid NOT NULL,
+    business_unit_id uuid NOT NULL,
+    key text NOT NULL,
+    version integer NOT NULL,
+    change text NOT NULL,
+    is_secret boolean NOT NULL,
+    old_value jsonb,
+    new_value jsonb,
+    changed_by uuid,
+    changed_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT unit_config_history_change_check CHECK ((change = ANY (ARRAY['set'::text, 'replaced'::text, 'deleted'::text]))),
+    CONSTRAINT unit_config_history_key FOREIGN KEY (business_unit_id, key) REFERENCES unit_config(business_unit_id, key),
+    CONSTRAINT unit_config_history_no_secret CHECK (((NOT is_secret) OR ((old_value IS NULL) AND (new_value IS NULL)))),
+    CONSTRAINT unit_config_history_pkey PRIMARY KEY (id),
+    CONSTRAINT unit_config_history_unit UNIQUE (business_unit_id, id)
+);
+
+CREATE TABLE user_presence (
+    user_id uuid NOT NULL,
+    viewed_unit_id uuid,
+    last_seen_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT user_presence_pkey PRIMARY KEY (user_id),
+    CONSTRAINT user_presence_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE,
+    CONSTRAINT user_presence_viewed_unit_id_fkey FOREIGN KEY (viewed_unit_id) REFERENCES business_units(id)
+);
+
 CREATE TABLE users (
     id uuid NOT NULL,
     email text NOT NULL,
@@ -673,6 +956,10 @@ CREATE TABLE workspaces (
     tags jsonb DEFAULT '{}'::jsonb NOT NULL,
     state_writes text DEFAULT 'runs_only'::text NOT NULL,
     webhook_enabled boolean DEFAULT false NOT NULL,
+    state_aws_account_id text,
+    azure_subscription_id text,
+    gcp_project_id text,
+    cluster_id uuid,
     path_status text DEFAULT 'unknown'::text NOT NULL,
     path_checked_at timestamp with time zone,
     drift_status text DEFAULT 'unknown'::text NOT NULL,
@@ -685,14 +972,18 @@ CREATE TABLE workspaces (
     created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
     updated_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
     CONSTRAINT workspaces_active_run FOREIGN KEY (business_unit_id, active_run_id) REFERENCES runs(business_unit_id, id) DEFERRABLE INITIALLY DEFERRED,
+    CONSTRAINT workspaces_azure_subscription FOREIGN KEY (business_unit_id, azure_subscription_id) REFERENCES azure_subscriptions(business_unit_id, subscription_id),
     CONSTRAINT workspaces_blocked CHECK (((blocked_at IS NULL) = (blocked_reason IS NULL))),
     CONSTRAINT workspaces_business_unit_id_fkey FOREIGN KEY (business_unit_id) REFERENCES business_units(id),
+    CONSTRAINT workspaces_cluster FOREIGN KEY (business_unit_id, cluster_id) REFERENCES clusters(business_unit_id, id),
     CONSTRAINT workspaces_drift_status_check CHECK ((drift_status = ANY (ARRAY['clean'::text, 'drifted'::text, 'unknown'::text]))),
+    CONSTRAINT workspaces_gcp_project FOREIGN KEY (business_unit_id, gcp_project_id) REFERENCES gcp_projects(business_unit_id, project_id),
     CONSTRAINT workspaces_identity UNIQUE (business_unit_id, aws_account_id, region, environment, repo_url, tf_working_dir),
     CONSTRAINT workspaces_kind_check CHECK ((kind = ANY (ARRAY['terraform'::text, 'helm'::text]))),
     CONSTRAINT workspaces_name_check CHECK ((name ~ '^[a-zA-Z0-9][a-zA-Z0-9_./-]{0,254}$'::text)),
     CONSTRAINT workspaces_path_status_check CHECK ((path_status = ANY (ARRAY['ok'::text, 'orphaned'::text, 'unknown'::text]))),
     CONSTRAINT workspaces_pkey PRIMARY KEY (id),
+    CONSTRAINT workspaces_state_aws_account FOREIGN KEY (business_unit_id, state_aws_account_id) REFERENCES aws_accounts(business_unit_id, account_id),
     CONSTRAINT workspaces_state_writes_check CHECK ((state_writes = ANY (ARRAY['runs_only'::text, 'runs_and_people'::text]))),
     CONSTRAINT workspaces_tool_check CHECK ((tool = ANY (ARRAY['terraform'::text, 'tofu'::text]))),
     CONSTRAINT workspaces_unit UNIQUE (business_unit_id, id)
@@ -701,6 +992,8 @@ CREATE TABLE workspaces (
 CREATE INDEX api_key_workspaces_workspace ON public.api_key_workspaces USING btree (workspace_id);
 
 CREATE INDEX api_keys_superseded_by ON public.api_keys USING btree (superseded_by_id) WHERE (superseded_by_id IS NOT NULL);
+
+CREATE INDEX api_keys_trust_rule ON public.api_keys USING btree (trust_rule_id, expires_at) WHERE (trust_rule_id IS NOT NULL);
 
 CREATE INDEX api_keys_user ON public.api_keys USING btree (user_id);
 
@@ -716,6 +1009,12 @@ CREATE INDEX audit_entries_workspace ON public.audit_entries USING btree (worksp
 
 CREATE INDEX blobs_pending ON public.blobs USING btree (upload_expires_at) WHERE (committed_at IS NULL);
 
+CREATE INDEX ci_trust_rule_workspaces_workspace ON public.ci_trust_rule_workspaces USING btree (workspace_id);
+
+CREATE INDEX ci_trust_rules_issuer ON public.ci_trust_rules USING btree (issuer);
+
+CREATE INDEX clusters_of_aws_account ON public.clusters USING btree (business_unit_id, aws_account_id) WHERE (aws_account_id IS NOT NULL);
+
 CREATE INDEX executors_alive ON public.executors USING btree (status) WHERE (status <> 'stopped'::text);
 
 CREATE INDEX executors_subject ON public.executors USING btree (subject_id);
@@ -730,7 +1029,11 @@ CREATE INDEX finished_tasks_unit ON public.finished_tasks USING btree (business_
 
 CREATE INDEX idempotency_keys_expiry ON public.idempotency_keys USING btree (expires_at);
 
+CREATE UNIQUE INDEX jwt_secrets_signing ON public.jwt_secrets USING btree ((1)) WHERE (retired_at IS NULL);
+
 CREATE INDEX memberships_unit ON public.memberships USING btree (business_unit_id);
+
+CREATE INDEX platform_config_history_key ON public.platform_config_history USING btree (key, id DESC);
 
 CREATE INDEX quarantined_states_of_workspace ON public.quarantined_states USING btree (workspace_id, id DESC);
 
@@ -746,7 +1049,7 @@ CREATE INDEX runs_unapproved ON public.runs USING btree (plan_expires_at) WHERE 
 
 CREATE INDEX runs_waiting_for_workspace ON public.runs USING btree (workspace_id, id) WHERE waiting;
 
-CREATE INDEX sessions_user ON public.sessions USING btree (user_id);
+CREATE INDEX sessions_user ON public.sessions USING btree (user_id, id);
 
 CREATE INDEX state_uploads_expired ON public.state_uploads USING btree (url_expires_at) WHERE (status = 'pending'::text);
 
@@ -762,9 +1065,21 @@ CREATE INDEX tasks_running ON public.tasks USING btree (class) WHERE (status = '
 
 CREATE INDEX tasks_subject ON public.tasks USING btree (subject_id);
 
+CREATE INDEX unit_config_history_changes ON public.unit_config_history USING btree (business_unit_id, key, id DESC);
+
+CREATE INDEX user_presence_seen ON public.user_presence USING btree (last_seen_at);
+
 CREATE INDEX variable_set_workspaces_of_workspace ON public.variable_set_workspaces USING btree (workspace_id);
 
 CREATE INDEX variables_of_owner ON public.variables USING btree (owner_id, id DESC);
+
+CREATE INDEX workspaces_of_azure_subscription ON public.workspaces USING btree (business_unit_id, azure_subscription_id) WHERE (azure_subscription_id IS NOT NULL);
+
+CREATE INDEX workspaces_of_cluster ON public.workspaces USING btree (business_unit_id, cluster_id) WHERE (cluster_id IS NOT NULL);
+
+CREATE INDEX workspaces_of_gcp_project ON public.workspaces USING btree (business_unit_id, gcp_project_id) WHERE (gcp_project_id IS NOT NULL);
+
+CREATE INDEX workspaces_of_state_aws_account ON public.workspaces USING btree (business_unit_id, state_aws_account_id) WHERE (state_aws_account_id IS NOT NULL);
 
 CREATE TRIGGER audit_checkpoints_no_delete BEFORE DELETE ON public.audit_checkpoints FOR EACH ROW EXECUTE FUNCTION audit_refuse();
 

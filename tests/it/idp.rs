@@ -59,7 +59,7 @@ impl Idp {
     /// `None`, with the reason printed, where there is no `openssl` to make keys with.
     pub async fn start() -> Option<Self> {
         if Command::new("openssl").arg("version").output().is_err() {
-            println!("SKIP: openssl is not on the PATH");
+            eprintln!("SKIP: openssl is not on the PATH");
             return None;
         }
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -194,10 +194,10 @@ fn a_host_is_known_by_its_key_or_fingerprint_and_never_unpinned() {
         format!("git.example,10.0.0.1 {key}"),
         format!("|1|c2FsdA==|aGFzaA== {key}"),
     ] {
-        assert_eq!(with("git.example", &[&line]).unwrap(), vec![key.clone()], "{line}");
+        assert_eq!(with("git.example", &[&line]).unwrap(), [key.as_str()], "{line}");
     }
-    assert_eq!(with("git.example:2222", &[&format!("[git.example]:2222 {key}")]).unwrap(), vec![key.clone()]);
-    assert_eq!(with("git.example", &[&print, &print]).unwrap(), vec![print.clone()]);
+    assert_eq!(with("git.example:2222", &[&format!("[git.example]:2222 {key}")]).unwrap(), [key.as_str()]);
+    assert_eq!(with("git.example", &[&print, &print]).unwrap(), [print.as_str()]);
     let other = format!("other.example {key}");
     let revoked = format!("@revoked git.example {key}");
     for bad in
