@@ -36,13 +36,16 @@ pub enum Mood {
     Babbles,
 }
 
+/// A path, the body, and whether the assertion was good.
+pub type Asked = (String, Value, Result<(), String>);
+
 /// The fake API.
 #[derive(Clone)]
 pub struct FakeGithub {
     /// Its address.
     pub url: String,
-    /// What it was asked: path, body, and whether the assertion was good.
-    pub asked: Arc<Mutex<Vec<(String, Value, Result<(), String>)>>>,
+    /// What it was asked.
+    pub asked: Arc<Mutex<Vec<Asked>>>,
     /// How it answers.
     pub mood: Arc<Mutex<Mood>>,
     keys: Arc<tempfile::TempDir>,
