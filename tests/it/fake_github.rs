@@ -36,7 +36,7 @@ pub enum Mood {
     Babbles,
 }
 
-/// One question: path, body, and whether the assertion was good.
+/// A path, the body, and whether the assertion was good.
 pub type Asked = (String, Value, Result<(), String>);
 
 /// The fake API.
@@ -44,7 +44,7 @@ pub type Asked = (String, Value, Result<(), String>);
 pub struct FakeGithub {
     /// Its address.
     pub url: String,
-    /// What it was asked: path, body, and whether the assertion was good.
+    /// What it was asked.
     pub asked: Arc<Mutex<Vec<Asked>>>,
     /// How it answers.
     pub mood: Arc<Mutex<Mood>>,
