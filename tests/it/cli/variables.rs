@@ -145,7 +145,7 @@ async fn a_variable_set_is_found_by_name_and_attached() {
     let set = json!({ "id": SET, "name": "shared", "description": null, "priority": 7, "all_workspaces": false,
                       "version": 2 });
     let one = format!("/variable-sets/{SET}");
-    server.on("GET", "/variable-sets", [page(&[set.clone()])]);
+    server.on("GET", "/variable-sets", [page(std::slice::from_ref(&set))]);
     server.on("POST", "/variable-sets", [Reply::status(201, &set)]);
     server.on("GET", &one, [Reply::json(&set).header("etag", "\"v2\"")]);
     server.on("PATCH", &one, [Reply::json(&set)]);
