@@ -1,5 +1,6 @@
 //! Every command of `plumb` that succeeds: what it asks, what people see of the answer, and what scripts do.
 
+mod settings;
 mod world;
 
 use std::collections::BTreeSet;
@@ -36,6 +37,7 @@ fn rows() -> Vec<Row> {
     rows.extend(runs());
     rows.extend(states());
     rows.extend(operators());
+    rows.extend(settings::rows());
     rows
 }
 

@@ -61,7 +61,7 @@ pub(super) fn replies(command: &str) -> Vec<(&'static str, u16, Value)> {
     let change = json!([{ "address": "terraform_data.web", "actions": ["create"] }]);
     let items = |item: &Value| json!({ "items": [item] });
     let started = json!({ "task_id": id('T') });
-    vec![
+    let mut all = vec![
         ("POST /auth/logout", 204, Value::Null),
         ("GET /workspaces", 200, items(&workspace)),
         ("POST /workspaces", 201, workspace.clone()),
@@ -143,7 +143,9 @@ pub(super) fn replies(command: &str) -> Vec<(&'static str, u16, Value)> {
         ("GET /business-units", 200, items(&unit)),
         ("POST /business-units", 201, unit.clone()),
         ("PUT /business-units/U", 200, unit),
-    ]
+    ];
+    all.extend(super::settings::replies());
+    all
 }
 
 /// A server that answers all of it.
