@@ -70,7 +70,9 @@ impl Permission {
     pub fn least_capability(self) -> Option<Capability> {
         match self {
             Self::Read => Some(Capability::Read),
-            Self::ReadTasks | Self::ReadLogs | Self::PlanRuns | Self::ReadIntegrations => Some(Capability::Plan),
+            Self::ReadTasks | Self::ReadLogs | Self::PlanRuns | Self::ReadIntegrations => {
+                Some(Capability::Plan)
+            }
             // State holds secrets in the clear, and a plan of ours does not need a key that reads it.
             Self::ReadState | Self::ApplyRuns | Self::ReplayTasks | Self::WriteState => {
                 Some(Capability::Apply)
