@@ -1,6 +1,7 @@
 //! Every action that the audit log knows: how it comes about, and what it then says. A new one does not compile here
 //! without a row.
 
+mod settings;
 mod stories;
 
 use std::collections::BTreeMap;
@@ -15,7 +16,6 @@ use plumbline_core::tasks::{self, FailedAttempt, TaskClass};
 use plumbline_runtime::Function;
 use serde_json::{Value, json};
 
-use crate::api::cloud_accounts::{self, KINDS};
 use crate::executors::{ADDS_ONE, FakeExecutor, NO_CHANGES, nonce, prepare_on, record, trade};
 use crate::plane::{ADMIN_EMAIL, PASSWORD, TestPlane};
 use crate::store::state_client::{Backend, state};
@@ -202,17 +202,17 @@ async fn tell(story: Story) -> TestPlane {
         Story::Units => units().await,
         Story::People => stories::people().await,
         Story::Passwords => stories::passwords().await,
-        Story::Settings => settings().await,
+        Story::Settings => settings::settings().await,
         Story::Workspaces => workspaces().await,
-        Story::Accounts => accounts().await,
-        Story::Variables => variables().await,
+        Story::Accounts => settings::accounts().await,
+        Story::Variables => settings::variables().await,
         Story::Repositories => repositories().await,
         Story::Applied => applied().await,
         Story::Decided => decided().await,
         Story::Empty => empty().await,
         Story::Lost => lost().await,
         Story::States => states().await,
-        Story::GitCredentials => git_credentials().await,
+        Story::GitCredentials => settings::git_credentials().await,
     }
 }
 
@@ -256,73 +256,11 @@ async fn units() -> TestPlane {
     plane
 }
 
-async fn settings() -> TestPlane {
-    let plane = TestPlane::start().await;
-    let admin = plane.admin_token().await;
-    for (path, body) in [
-        ("runtime-config/auth.access_token_expire_minutes", json!({ "value": 60 })),
-        ("integrations/slack", json!({ "bot_token": "xoxb-planted", "channel_id": "C0123" })),
-    ] {
-        ok(&plane, &admin, "PUT", path, body).await;
-        ok(&plane, &admin, "DELETE", path, None).await;
-    }
-    ok(&plane, &admin, "POST", "auth/jwt-secrets", json!({})).await;
-    plane
-}
-
 async fn workspaces() -> TestPlane {
     let world = World::new().await;
     let path = format!("workspaces/{}", world.workspace);
     ok(&world.plane, &world.token, "PUT", &path, json!({ "environment": "prod" })).await;
     ok(&world.plane, &world.token, "DELETE", &path, None).await;
-    world.plane
-}
-
-async fn accounts() -> TestPlane {
-    let world = World::new().await;
-    for kind in &KINDS {
-        let made = ok(&world.plane, &world.token, "POST", kind.path, (kind.new)()).await;
-        let path = format!("{}/{}", kind.path, made["id"].as_str().unwrap());
-        ok(&world.plane, &world.token, "PUT", &path, (kind.replacement)()).await;
-        if kind.path == "aws-accounts" {
-            ok(&world.plane, &world.token, "POST", &format!("{path}/test"), None).await;
-        }
-        ok(&world.plane, &world.token, "DELETE", &path, None).await;
-    }
-    ok(&world.plane, &world.token, "POST", "aws-accounts", cloud_accounts::aws()).await;
-    let workspace = format!("workspaces/{}", world.workspace);
-    let link = json!({ "state_aws_account_id": cloud_accounts::ACCOUNT });
-    ok(&world.plane, &world.token, "PUT", &workspace, link).await;
-    world.planned().await;
-    world.plane
-}
-
-async fn variables() -> TestPlane {
-    let world = World::new().await;
-    let call = async |method: &str, path: &str, body: Option<Value>| {
-        ok(&world.plane, &world.token, method, path, body).await
-    };
-    let set = call("POST", "variable-sets", Some(json!({ "name": "shared" }))).await;
-    let set = format!("variable-sets/{}", set["id"].as_str().unwrap());
-    call("PATCH", &set, Some(json!({ "priority": 1 }))).await;
-    let attached = format!("{set}/workspaces/{}", world.workspace);
-    call("PUT", &attached, None).await;
-    let own = format!("workspaces/{}/variables", world.workspace);
-    for place in ["variables", &own, &format!("{set}/variables")] {
-        let new = json!({ "key": "k", "value": "hunter2-hunter2", "is_secret": true });
-        let made = call("POST", place, Some(new)).await;
-        let one = format!("{place}/{}", made["id"].as_str().unwrap());
-        call("PATCH", &one, Some(json!({ "description": "d" }))).await;
-        if place != own {
-            call("DELETE", &one, None).await;
-        }
-    }
-    world.trigger("plan").await;
-    FakeExecutor::start(&world.plane).await;
-    let (_, _, kept) = world.plane.call("GET", &format!("/api/v1/{own}"), world.token.as_str(), None).await;
-    call("DELETE", &format!("{own}/{}", kept["items"][0]["id"].as_str().unwrap()), None).await;
-    call("DELETE", &attached, None).await;
-    call("DELETE", &set, None).await;
     world.plane
 }
 
@@ -401,20 +339,6 @@ async fn lost() -> TestPlane {
     tasks::sweeps::judge_silent(&world.plane.as_function(Function::Reconciler)).await.unwrap();
     let unblock = format!("workspaces/{}/unblock", world.workspace);
     ok(&world.plane, &world.token, "POST", &unblock, json!({ "note": "looked at it" })).await;
-    world.plane
-}
-
-async fn git_credentials() -> TestPlane {
-    let world = World::new().await;
-    let new = json!({ "name": "forge", "kind": "token", "host": "git.example.com", "token": "planted" });
-    let made = ok(&world.plane, &world.token, "POST", "git-credentials", new).await;
-    let path = format!("git-credentials/{}", made["id"].as_str().unwrap());
-    ok(&world.plane, &world.token, "PATCH", &path, json!({ "token": "planted anew" })).await;
-    let asked = json!({ "repo_url": "https://git.example.com/infra.git" });
-    ok(&world.plane, &world.token, "POST", &format!("{path}/test"), asked).await;
-    world.trigger("plan").await;
-    FakeExecutor::start(&world.plane).await;
-    ok(&world.plane, &world.token, "DELETE", &format!("{path}?force=true"), None).await;
     world.plane
 }
 

@@ -36,6 +36,8 @@ mod store;
 #[cfg(feature = "store")]
 pub mod sweeps;
 #[cfg(feature = "store")]
+mod sweeps_store;
+#[cfg(feature = "store")]
 pub mod tasks;
 #[cfg(test)]
 mod tests;

@@ -364,37 +364,6 @@ pub(super) async fn request_cancel(query: &impl Query, id: RunId, by: Option<Use
     Ok(())
 }
 
-const EXPIRED: &str = "
-    SELECT id, workspace_id FROM runs
-    WHERE status = 'awaiting_approval' AND plan_expires_at <= (SELECT plumbline_now())
-    ORDER BY plan_expires_at LIMIT $1";
-
-pub(super) async fn expired_plans(
-    query: &impl Query,
-    limit: i64,
-) -> Result<Vec<(RunId, WorkspaceId)>, DbError> {
-    Ok(query.query(EXPIRED, &[&limit]).await?.iter().map(|row| (row.get(0), row.get(1))).collect())
-}
-
-// A begun apply is left alone: it is finished.
-const OF_ARCHIVED_UNITS: &str = "
-    SELECT r.id, r.workspace_id FROM business_units unit JOIN runs r ON r.business_unit_id = unit.id
-    WHERE unit.archived_at IS NOT NULL AND r.status = ANY ($1) AND r.completed_at IS NULL
-      AND r.apply_begun_at IS NULL
-    ORDER BY r.id LIMIT $2";
-
-/// Runs of archived units that can still be stopped without leaving something half-made.
-pub(super) async fn of_archived_units(
-    query: &impl Query,
-    limit: i64,
-) -> Result<Vec<(RunId, WorkspaceId)>, DbError> {
-    // A plan-only run has ended when it is planned.
-    let is_live = |status: &RunStatus| !status.is_terminal() && *status != RunStatus::Planned;
-    let live: Vec<&str> = RunStatus::ALL.into_iter().filter(is_live).map(RunStatus::as_str).collect();
-    let rows = query.query(OF_ARCHIVED_UNITS, &[&live, &limit]).await?;
-    Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
-}
-
 const SET_BASE: &str = "
     UPDATE runs SET base_state_version_id = $2, base_lineage = $3, base_serial = $4 WHERE id = $1";
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::ending::{self, Ending};
-use super::{EndReason, RunError, RunStatus, logs, service, store, waiting};
+use super::{EndReason, RunError, RunStatus, logs, service, store, sweeps_store, waiting};
 use crate::Deps;
 use crate::access::{Actor, Scope};
 use crate::audit::Action;
@@ -32,7 +32,7 @@ pub async fn start_waiting(deps: &Deps) -> Result<usize, RunError> {
 
 /// Cancels runs whose plan nobody approved in time.
 pub async fn expire_plans(deps: &Deps) -> Result<usize, RunError> {
-    let due = store::expired_plans(&deps.db.conn().await?, BATCH).await?;
+    let due = sweeps_store::expired_plans(&deps.db.conn().await?, BATCH).await?;
     let mut expired = 0;
     for (id, workspace) in due {
         let mut conn = deps.db.conn().await?;
@@ -60,7 +60,7 @@ pub async fn expire_plans(deps: &Deps) -> Result<usize, RunError> {
 
 /// Cancels what waits, plans or awaits approval in archived units. A begun apply is finished.
 pub async fn end_archived(deps: &Deps) -> Result<usize, RunError> {
-    let found = store::of_archived_units(&deps.db.conn().await?, BATCH).await?;
+    let found = sweeps_store::of_archived_units(&deps.db.conn().await?, BATCH).await?;
     let mut ended = 0;
     for (id, workspace) in found {
         let mut conn = deps.db.conn().await?;

@@ -21,13 +21,19 @@ async fn sign_ins_and_changes_are_listed_newest_first() {
     assert_eq!(status, StatusCode::OK);
     assert_eq!(
         actions(&log),
-        ["session.login_failed", "business_unit.create", "session.login", "user.bootstrap"]
+        [
+            "session.login_failed",
+            "business_unit.create",
+            "jwt_secret.create",
+            "session.login",
+            "user.bootstrap"
+        ]
     );
     assert_eq!(log["items"][0]["user_id"], Value::Null, "a failed attempt is nobody's deed");
     let (_, _, log) = plane.call("GET", "/api/v1/audit?action=user.bootstrap&limit=1", &*admin, None).await;
     assert_eq!(actions(&log), ["user.bootstrap"]);
     let (_, _, found) = plane.call("GET", "/api/v1/audit/verify", &*admin, None).await;
-    assert_eq!((&found["ok"], &found["entries"]), (&json!(true), &json!(4)), "{found}");
+    assert_eq!((&found["ok"], &found["entries"]), (&json!(true), &json!(5)), "{found}");
 }
 
 #[tokio::test]

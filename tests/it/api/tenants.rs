@@ -65,6 +65,8 @@ impl Foreign {
         let variables = VARIABLES.map(|(name, id)| (name, id.to_owned()));
         let mut ids = BTreeMap::from([
             ("api-keys", key),
+            // The platform's: every unit sees the same.
+            ("runtime-config", "auth.access_token_expire_minutes".to_owned()),
             ("ci-trust-rules", rule),
             ("business-units", backend.unit.to_string()),
             ("users", text(&me["id"])),
@@ -178,7 +180,7 @@ pub(super) fn path_with(route: &Route, id: &str, ids: &BTreeMap<&'static str, St
     let below = ids.get(format!("variables of {feature}").as_str()).map_or(NOTHING, String::as_str);
     let path = route.pattern.replace("{kind}", ArtifactKind::PlanText.as_str());
     let path = path.replace("{variable_id}", below).replace("{workspace_id}", &ids["workspaces"]);
-    let path = path.replace("{id}", id).replace("{run_id}", id);
+    let path = path.replace("{id}", id).replace("{run_id}", id).replace("{key}", id);
     if path.ends_with("/logs") { path + "?position=1" } else { path }
 }
 
@@ -189,6 +191,7 @@ pub(super) fn body_for(route: &Route) -> Option<Value> {
         ("PUT", "/api/v1/users/{id}/password") => json!({ "password": "known to a stranger" }),
         ("PUT", "/api/v1/workspaces/{id}") => json!({ "environment": "prod" }),
         ("POST", pattern) if pattern.ends_with("/variables") => json!({ "key": "k", "value": "v" }),
+        ("PUT", "/api/v1/runtime-config/{key}") => json!({ "value": 60 }),
         (_, pattern) if pattern.ends_with("/unblock") => json!({ "note": "looked at it" }),
         _ => json!({}),
     };

@@ -4,6 +4,7 @@ mod accounts;
 mod ci_logins;
 mod git_credentials;
 mod people;
+mod settings;
 mod states;
 mod variables;
 mod world;
@@ -44,6 +45,7 @@ fn rows() -> Vec<Row> {
     rows.extend(states::rows());
     rows.extend(operators());
     rows.extend(people::rows());
+    rows.extend(settings::rows());
     rows.extend(git_credentials::rows());
     rows.extend(accounts::rows());
     rows.extend(ci_logins::rows());

@@ -195,6 +195,7 @@ pub(super) fn replies(command: &str) -> Vec<(&'static str, u16, Value)> {
     .into_iter()
     .chain(people())
     .chain(super::accounts::replies())
+    .chain(super::settings::replies())
     .collect()
 }
 
