@@ -91,6 +91,7 @@ impl Everybody {
         let headers = if who == "foreign" { &headers[..1] } else { &headers[..] };
         if route.pattern.contains("variable") {
             self.unit.ensure_variables().await;
+            self.unit.ensure_trust_rule().await;
         }
         let path = path_with(route, id, &self.unit.ids);
         let body = self.body(route, n);

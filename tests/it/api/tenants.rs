@@ -124,6 +124,18 @@ impl Foreign {
             .unwrap();
     }
 
+    /// The trust rule: made again where somebody who may has removed it.
+    pub(super) async fn ensure_trust_rule(&self) {
+        const ENSURE: &str = "
+            INSERT INTO ci_trust_rules (id, business_unit_id, name, issuer, audience, subject, capability, confined,
+                                        key_minutes)
+            VALUES ($1, $2, 'theirs', 'https://token.example.com', 'a', 'repo:acme/infra', 'plan', false, 15)
+            ON CONFLICT DO NOTHING";
+        let id = self.ids["ci-trust-rules"].parse::<uuid::Uuid>().unwrap();
+        let conn = self.plane().db().conn().await.unwrap();
+        conn.execute(ENSURE, &[&id, &self.backend.unit]).await.unwrap();
+    }
+
     /// An account of each kind, in use by the workspace.
     async fn accounts(backend: &Backend) -> BTreeMap<&'static str, String> {
         let (plane, token) = (&backend.plane, backend.token.as_str());
