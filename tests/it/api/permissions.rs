@@ -91,6 +91,8 @@ impl Everybody {
         let headers = if who == "foreign" { &headers[..1] } else { &headers[..] };
         if route.pattern.contains("variable") {
             self.unit.ensure_variables().await;
+        }
+        if route.pattern.contains("ci-trust-rules") {
             self.unit.ensure_trust_rule().await;
         }
         let path = path_with(route, id, &self.unit.ids);
