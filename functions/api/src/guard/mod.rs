@@ -50,7 +50,7 @@ pub(crate) async fn guard(
 fn rule_of(request: &Request) -> Result<Option<&'static Rule>, Problem> {
     let Some(path) = request.extensions().get::<MatchedPath>() else { return Ok(None) };
     let method = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
-    let of_path: Vec<_> = RULES.iter().filter(|rule| rule.path() == path.as_str()).collect();
+    let of_path: Vec<_> = RULES.iter().filter(|rule| rule.is_of(path.as_str())).collect();
     if of_path.is_empty() {
         tracing::error!(http.route = path.as_str(), "a route has no rule");
         return Err(Problem::closed());

@@ -65,9 +65,16 @@ pub struct Rule {
 impl Rule {
     /// The whole path, with its parameters in braces.
     pub fn path(&self) -> String {
-        ["/api/v1", self.below].concat()
+        [PREFIX, self.below].concat()
+    }
+
+    /// Whether it is about this path, with its parameters in braces.
+    pub(super) fn is_of(&self, path: &str) -> bool {
+        path.strip_prefix(PREFIX) == Some(self.below)
     }
 }
+
+const PREFIX: &str = "/api/v1";
 
 /// Where the OpenAPI document is served.
 pub(super) const DOCUMENT: &str = "/api/v1/openapi.json";
