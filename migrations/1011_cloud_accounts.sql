@@ -95,12 +95,14 @@ CREATE INDEX clusters_of_aws_account ON clusters (business_unit_id, aws_account_
 
 -- The columns are new and empty: nothing is scanned, nobody waits.
 -- squawk-ignore adding-foreign-key-constraint, constraint-missing-not-valid
-ALTER TABLE workspaces
-    ADD CONSTRAINT workspaces_state_aws_account FOREIGN KEY (business_unit_id, state_aws_account_id)
-        REFERENCES aws_accounts (business_unit_id, account_id),
-    ADD CONSTRAINT workspaces_azure_subscription FOREIGN KEY (business_unit_id, azure_subscription_id)
-        REFERENCES azure_subscriptions (business_unit_id, subscription_id),
-    ADD CONSTRAINT workspaces_gcp_project FOREIGN KEY (business_unit_id, gcp_project_id)
-        REFERENCES gcp_projects (business_unit_id, project_id),
-    ADD CONSTRAINT workspaces_cluster FOREIGN KEY (business_unit_id, cluster_id)
-        REFERENCES clusters (business_unit_id, id);
+ALTER TABLE workspaces ADD CONSTRAINT workspaces_state_aws_account
+    FOREIGN KEY (business_unit_id, state_aws_account_id) REFERENCES aws_accounts (business_unit_id, account_id);
+-- squawk-ignore adding-foreign-key-constraint, constraint-missing-not-valid
+ALTER TABLE workspaces ADD CONSTRAINT workspaces_azure_subscription FOREIGN KEY (business_unit_id, azure_subscription_id)
+    REFERENCES azure_subscriptions (business_unit_id, subscription_id);
+-- squawk-ignore adding-foreign-key-constraint, constraint-missing-not-valid
+ALTER TABLE workspaces ADD CONSTRAINT workspaces_gcp_project FOREIGN KEY (business_unit_id, gcp_project_id)
+    REFERENCES gcp_projects (business_unit_id, project_id);
+-- squawk-ignore adding-foreign-key-constraint, constraint-missing-not-valid
+ALTER TABLE workspaces ADD CONSTRAINT workspaces_cluster FOREIGN KEY (business_unit_id, cluster_id)
+    REFERENCES clusters (business_unit_id, id);
