@@ -45,6 +45,7 @@ impl GitCredentialKind {
 
 /// What people may see of a secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[schema(as = MaskedGitSecret)]
 pub struct MaskedSecret {
     /// Whether there is one.
     pub configured: bool,
