@@ -34,6 +34,8 @@ CREATE TABLE audit_checkpoints (
     hash          bytea NOT NULL CHECK (length(hash) = 32),
     signature     bytea NOT NULL,
     key_id        text NOT NULL,
+    -- SubjectPublicKeyInfo: says its algorithm, and verifies where the signing key is gone.
+    public_key    bytea NOT NULL,
     created_at    timestamptz NOT NULL DEFAULT plumbline_now(),
     stored_at     timestamptz
 );
@@ -109,5 +111,5 @@ CREATE TRIGGER audit_checkpoints_no_delete BEFORE DELETE ON audit_checkpoints
     FOR EACH ROW EXECUTE FUNCTION audit_refuse();
 -- Only stored_at may change.
 CREATE TRIGGER audit_checkpoints_no_update
-    BEFORE UPDATE OF sequence, body, hash, signature, key_id, created_at ON audit_checkpoints
+    BEFORE UPDATE OF sequence, body, hash, signature, key_id, public_key, created_at ON audit_checkpoints
     FOR EACH ROW EXECUTE FUNCTION audit_refuse();

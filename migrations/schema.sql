@@ -140,6 +140,7 @@ CREATE TABLE audit_checkpoints (
     hash bytea NOT NULL,
     signature bytea NOT NULL,
     key_id text NOT NULL,
+    public_key bytea NOT NULL,
     created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
     stored_at timestamp with time zone,
     CONSTRAINT audit_checkpoints_hash_check CHECK ((length(hash) = 32)),
@@ -585,6 +586,36 @@ CREATE TABLE queue_units (
     CONSTRAINT queue_units_pkey PRIMARY KEY (business_unit_id, class),
     CONSTRAINT queue_units_running_check CHECK ((running >= 0)),
     CONSTRAINT queue_units_running_max_check CHECK ((running_max >= 0))
+);
+
+CREATE TABLE rekey_columns (
+    rekey_id uuid NOT NULL,
+    table_name text NOT NULL,
+    column_name text NOT NULL,
+    "position" uuid,
+    passed boolean DEFAULT false NOT NULL,
+    resealed bigint DEFAULT 0 NOT NULL,
+    remaining bigint,
+    unreadable bigint DEFAULT 0 NOT NULL,
+    unreadable_rows uuid[] DEFAULT '{}'::uuid[] NOT NULL,
+    CONSTRAINT rekey_columns_pkey PRIMARY KEY (rekey_id, table_name, column_name),
+    CONSTRAINT rekey_columns_rekey_id_fkey FOREIGN KEY (rekey_id) REFERENCES rekeys(id),
+    CONSTRAINT rekey_columns_resealed_check CHECK ((resealed >= 0)),
+    CONSTRAINT rekey_columns_unreadable_check CHECK ((unreadable >= 0))
+);
+
+CREATE TABLE rekeys (
+    id uuid NOT NULL,
+    key_id text NOT NULL,
+    status text DEFAULT 'running'::text NOT NULL,
+    requested_by uuid,
+    note text,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    resealed_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    CONSTRAINT rekeys_finished CHECK (((status = 'running'::text) = (finished_at IS NULL))),
+    CONSTRAINT rekeys_pkey PRIMARY KEY (id),
+    CONSTRAINT rekeys_status_check CHECK ((status = ANY (ARRAY['running'::text, 'done'::text, 'failed'::text, 'superseded'::text])))
 );
 
 CREATE TABLE run_steps (
@@ -1037,6 +1068,8 @@ CREATE INDEX platform_config_history_key ON public.platform_config_history USING
 
 CREATE INDEX quarantined_states_of_workspace ON public.quarantined_states USING btree (workspace_id, id DESC);
 
+CREATE UNIQUE INDEX rekeys_running ON public.rekeys USING btree (status) WHERE (status = 'running'::text);
+
 CREATE INDEX run_steps_to_compact ON public.run_steps USING btree (run_id) WHERE ((log_bytes > 0) AND (log_blob_id IS NULL));
 
 CREATE INDEX runs_by_status ON public.runs USING btree (business_unit_id, status, id DESC);
@@ -1085,7 +1118,7 @@ CREATE TRIGGER audit_checkpoints_no_delete BEFORE DELETE ON public.audit_checkpo
 
 CREATE TRIGGER audit_checkpoints_no_truncate BEFORE TRUNCATE ON public.audit_checkpoints FOR EACH STATEMENT EXECUTE FUNCTION audit_refuse();
 
-CREATE TRIGGER audit_checkpoints_no_update BEFORE UPDATE OF sequence, body, hash, signature, key_id, created_at ON public.audit_checkpoints FOR EACH ROW EXECUTE FUNCTION audit_refuse();
+CREATE TRIGGER audit_checkpoints_no_update BEFORE UPDATE OF sequence, body, hash, signature, key_id, public_key, created_at ON public.audit_checkpoints FOR EACH ROW EXECUTE FUNCTION audit_refuse();
 
 CREATE TRIGGER audit_entries_append_only BEFORE DELETE OR UPDATE ON public.audit_entries FOR EACH ROW EXECUTE FUNCTION audit_refuse();
 

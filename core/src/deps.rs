@@ -6,7 +6,7 @@ use crate::db::Db;
 use crate::executors::TaskIdentity;
 use crate::ids::IdSource;
 use crate::limits::Limits;
-use crate::ports::{BlobStore, Waker};
+use crate::ports::{BlobStore, CheckpointSigner, Waker};
 use crate::secrets::Keyring;
 
 /// The outside world as one value. Cheap to clone.
@@ -32,6 +32,8 @@ pub struct Deps {
     pub allow_private_addresses: bool,
     /// How executors that are not on this machine prove who they are. `None`: none of them gets a bundle.
     pub task_identity: Option<TaskIdentity>,
+    /// Signs audit checkpoints in place of our own key: a KMS. `None`: the key of the audit domain does.
+    pub audit_signer: Option<Arc<dyn CheckpointSigner>>,
     /// Where AWS's token service answers, instead of its public addresses.
     pub sts_endpoint: Option<Arc<str>>,
 }

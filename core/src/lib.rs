@@ -29,7 +29,9 @@ pub mod limits;
 pub mod page;
 pub mod presence;
 pub mod protocol;
+pub mod rekeys;
 pub mod runs;
+pub mod secrets;
 pub mod sessions;
 pub mod tasks;
 pub mod tfstates;
@@ -49,8 +51,6 @@ pub mod deps;
 pub mod dispatch;
 #[cfg(feature = "store")]
 pub mod ports;
-#[cfg(feature = "store")]
-pub mod secrets;
 #[cfg(feature = "store")]
 pub mod sweeps;
 

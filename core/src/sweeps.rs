@@ -5,7 +5,9 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 use crate::ports::Launcher;
-use crate::{Deps, api_keys, audit, executors, idempotency, presence, runs, sessions, tasks, tfstates};
+use crate::{
+    Deps, api_keys, audit, executors, idempotency, presence, rekeys, runs, sessions, tasks, tfstates,
+};
 
 /// What became of one sweep.
 #[derive(Clone, Debug)]
@@ -39,6 +41,8 @@ pub async fn run_all(deps: &Deps, launcher: &dyn Launcher) -> Vec<SweepReport> {
         run("idempotency.retention", async { idempotency::service::forget(deps).await.map(rows) }).await,
         run("tasks.counters", tasks::sweeps::repair_counters(deps)).await,
         run("tasks.retention", tasks::sweeps::forget_finished(deps)).await,
+        // After the checkpoint: it is signed with the new key before a job says that the old ones are not needed.
+        run("rekeys.reseal", rekeys::sweeps::reseal(deps)).await,
         // Last: it moves the most bytes, and must not keep the others from running.
         run("runs.logs", runs::sweeps::compact_logs(deps)).await,
     ]

@@ -70,7 +70,7 @@ struct Sockets {
 
 /// What this start made once, or found from an earlier one.
 struct Secrets {
-    root_key: String,
+    keys: Keyring,
     store_key_id: String,
     store_secret: String,
     admin_password: String,
@@ -91,10 +91,11 @@ impl Emulator {
             gateway: ports::listen(options.port, "--port").await?,
             store: ports::listen(options.store_port, "--store-port").await?,
         };
+        // Before anything is started: a damaged root key is said at once.
+        let secrets = Secrets::ensure(&home)?;
         // The server of a killed emulator may not have ended yet, and would hold the port.
         Cluster::end_stale(&home.path("postgres")).await?;
         ports::check_free(options.postgres_port, "--pg-port").await?;
-        let secrets = Secrets::ensure(&home)?;
         let cluster = Cluster::start(&Settings {
             directory: home.path("postgres"),
             cache: options.cache.join("postgres"),
@@ -167,7 +168,7 @@ impl Secrets {
     fn ensure(home: &Home) -> anyhow::Result<Self> {
         let take = |name: &str| home.secret(name).map(|(secret, _)| secret);
         Ok(Self {
-            root_key: take("root-key")?,
+            keys: home.keyring()?,
             store_key_id: take("store-key-id")?,
             store_secret: take("store-secret")?,
             admin_password: take("admin-password")?,
@@ -183,7 +184,9 @@ async fn assemble(
     sockets: Sockets,
     secrets: &Secrets,
 ) -> anyhow::Result<(Facts, Option<String>, Deps, Running)> {
-    let roles = ensure_database(cluster, options.pooler_port).await?;
+    let mut key_ids = home.lost_roots()?;
+    key_ids.extend(secrets.keys.key_ids().flat_map(|id| [" ", id]));
+    let roles = ensure_database(cluster, options.pooler_port, &key_ids).await?;
     let (stop, tracker) = (CancellationToken::new(), TaskTracker::new());
     let url = format!("http://127.0.0.1:{}", sockets.gateway.local_addr()?.port());
     let access = Access {
@@ -199,13 +202,14 @@ async fn assemble(
         blobs: functions::blobs(&access),
         waker: Arc::new(waker.clone()),
         ids: IdSource,
-        keys: Arc::new(Keyring::from_root(&secrets.root_key)?),
+        keys: Arc::new(secrets.keys.clone()),
         limits: Arc::new(options.limits.clone()),
         public_url: url.clone().into(),
         local_repos_root: options.repositories.as_ref().map(|root| root.display().to_string().into()),
         // Here loopback is where everything lives.
         allow_private_addresses: true,
         task_identity: None,
+        audit_signer: None,
         sts_endpoint: None,
     };
     let new_password = ensure_admin(&deps, &secrets.admin_password).await?;
@@ -238,7 +242,11 @@ async fn assemble(
     Ok((facts, new_password, deps, Running { stop, tracker, launcher, hosted }))
 }
 
-async fn ensure_database(cluster: &Cluster, pooler_port: Option<u16>) -> anyhow::Result<Roles> {
+async fn ensure_database(
+    cluster: &Cluster,
+    pooler_port: Option<u16>,
+    key_ids: &str,
+) -> anyhow::Result<Roles> {
     let connect = |database| Connect { url: cluster.url(database), pool_size: 1, mode: PgMode::Direct };
     let server = Db::new(&connect("postgres"))?;
     let conn = server.conn().await.context("cannot connect to Postgres")?;
@@ -253,6 +261,7 @@ async fn ensure_database(cluster: &Cluster, pooler_port: Option<u16>) -> anyhow:
     };
     let owner = Db::new(&connect(DATABASE))?;
     let roles = Roles::prepare(&owner, address).await?;
+    plumbline_migrate::check_roots(&owner, Some(key_ids)).await?;
     owner.close();
     Ok(roles)
 }

@@ -29,12 +29,18 @@ use crate::ports::send_at_once;
 const PUSH_BYTES_MAX: usize = 64 << 20;
 
 /// What is served, and to whom.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct GitServer {
     /// Bare repositories lie below it.
     pub root: PathBuf,
     /// User name and password; `None` lets everybody in.
     pub credentials: Option<(String, String)>,
+}
+
+impl std::fmt::Debug for GitServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GitServer").field("root", &self.root).finish_non_exhaustive()
+    }
 }
 
 impl GitServer {

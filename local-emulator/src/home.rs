@@ -6,6 +6,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use plumbline_core::secrets::{Keyring, SecretText};
 use serde::{Deserialize, Serialize};
 
 /// What `status` shows: written when everything is ready, removed at a clean stop.
@@ -97,6 +98,30 @@ impl Home {
                 Ok((secret, true))
             }
             Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+        }
+    }
+
+    /// The keys of the root key in `root-key`, which is made once, and of those before it in `root-key.previous`, one a line.
+    pub(crate) fn keyring(&self) -> anyhow::Result<Keyring> {
+        let (root, _) = self.secret("root-key")?;
+        let path = self.path("root-key.previous");
+        let previous = match std::fs::read_to_string(&path) {
+            Ok(text) => SecretText::new(text),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => SecretText::default(),
+            Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+        };
+        let previous: Vec<&str> = previous.lines().filter(|line| !line.is_empty()).collect();
+        Keyring::from_roots(&root, &previous).with_context(|| {
+            format!("{} and {} hold the root keys", self.path("root-key").display(), path.display())
+        })
+    }
+
+    /// The names of root keys that are lost for good, one a line: what they sealed stays as it is, and nobody opens it.
+    pub(crate) fn lost_roots(&self) -> anyhow::Result<String> {
+        let path = self.path("root-key.lost");
+        match std::fs::read_to_string(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+            read => read.with_context(|| format!("cannot read {}", path.display())),
         }
     }
 

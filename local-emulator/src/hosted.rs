@@ -49,7 +49,7 @@ impl Hosted {
             let name = function.as_str();
             let program = options.programs.join(["plumbline-", name].concat());
             ensure!(program.is_file(), "the function's program {} does not exist", program.display());
-            let mut variables = deps.keys.only(function.key_domains()).export();
+            let mut variables = function.keys(&deps.keys).export();
             variables.push(("DATABASE_URL".to_owned(), roles.url(function)));
             let mode = if roles.mode() == PgMode::Pooled { "pooled" } else { "direct" };
             variables.push(("PG_MODE".to_owned(), mode.to_owned()));

@@ -22,14 +22,20 @@ pub(crate) const BUCKET: &str = "plumbline";
 pub(crate) const REGION: &str = "us-east-1";
 
 /// What a client of the store needs.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Access {
     /// Names the key.
     pub key_id: String,
-    /// Signs requests. Never logged.
+    /// Signs requests.
     pub secret: String,
     /// Where the store listens.
     pub url: String,
+}
+
+impl std::fmt::Debug for Access {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Access").field("url", &self.url).finish_non_exhaustive()
+    }
 }
 
 /// Serves the directory until `stop`. Objects lie below a directory that is named as the bucket.

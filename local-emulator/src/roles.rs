@@ -59,10 +59,6 @@ impl Roles {
     /// The wiring of a function in this process.
     pub(crate) fn deps(&self, all: &Deps, function: Function) -> anyhow::Result<Deps> {
         let connect = Connect { url: self.url(function), pool_size: POOL_SIZE, mode: self.address.mode };
-        Ok(Deps {
-            db: Db::new(&connect)?,
-            keys: Arc::new(all.keys.only(function.key_domains())),
-            ..all.clone()
-        })
+        Ok(Deps { db: Db::new(&connect)?, keys: Arc::new(function.keys(&all.keys)), ..all.clone() })
     }
 }

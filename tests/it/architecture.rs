@@ -5,6 +5,7 @@ mod documents;
 mod landmarks;
 mod layers;
 mod scripts;
+mod secret_fields;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,24 @@ fn sources(directory: &Path, into: &mut Vec<PathBuf>) {
             into.push(path);
         }
     }
+}
+
+/// Every Rust file below a folder of the tree, named from the root, without its unit tests and comments.
+pub fn shipped_sources(folder: &str) -> Vec<(PathBuf, String)> {
+    let mut files = Vec::new();
+    sources(&root().join(folder), &mut files);
+    files.sort();
+    assert!(!files.is_empty(), "{folder} has sources");
+    files
+        .into_iter()
+        .map(|path| {
+            let text = std::fs::read_to_string(&path).expect("a source file");
+            let shipped = text.split("#[cfg(test)]").next().unwrap_or_default();
+            let code = shipped.lines().filter(|line| !line.trim_start().starts_with("//"));
+            let name = path.strip_prefix(root()).expect("below the root").to_owned();
+            (name, code.collect::<Vec<_>>().join("\n"))
+        })
+        .collect()
 }
 
 /// The slugs of problems in a source file: a word with dashes, followed by a title.

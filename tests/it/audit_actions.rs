@@ -11,6 +11,7 @@ use http::{Method, StatusCode};
 use plumbline_core::access::Role;
 use plumbline_core::audit::Action;
 use plumbline_core::protocol::ArtifactKind;
+use plumbline_core::rekeys;
 use plumbline_core::runs::sweeps;
 use plumbline_core::tasks::{self, FailedAttempt, TaskClass};
 use plumbline_runtime::Function;
@@ -40,6 +41,7 @@ enum Story {
     Empty,
     Lost,
     States,
+    RootKey,
     GitCredentials,
 }
 
@@ -119,6 +121,8 @@ fn row(action: Action) -> (Story, &'static str, By) {
         A::ExecutorTicketReused | A::ExecutorIdentityRefused | A::ExecutorLost => {
             (Story::Lost, "executor", System)
         }
+        A::RekeyBegin => (Story::RootKey, "rekey", Person),
+        A::RekeyEnd => (Story::RootKey, "rekey", System),
         A::WorkspaceBlock => (Story::Lost, "workspace", System),
         A::WorkspaceUnblock => (Story::Lost, "workspace", Person),
         A::StateWrite
@@ -190,7 +194,13 @@ async fn keys() -> TestPlane {
 fn of_a_run(action: Action) -> bool {
     matches!(
         action,
-        Action::WorkspaceBlock | Action::WorkspaceUnblock | Action::GitCredentialUse | Action::CredentialsUse
+        Action::WorkspaceBlock
+            | Action::WorkspaceUnblock
+            | Action::GitCredentialUse
+            | Action::CredentialsUse
+            | Action::ExecutorTicketReused
+            | Action::ExecutorIdentityRefused
+            | Action::ExecutorLost
     )
 }
 
@@ -212,6 +222,7 @@ async fn tell(story: Story) -> TestPlane {
         Story::Empty => empty().await,
         Story::Lost => lost().await,
         Story::States => states().await,
+        Story::RootKey => root_key().await,
         Story::GitCredentials => settings::git_credentials().await,
     }
 }
@@ -340,6 +351,14 @@ async fn lost() -> TestPlane {
     let unblock = format!("workspaces/{}/unblock", world.workspace);
     ok(&world.plane, &world.token, "POST", &unblock, json!({ "note": "looked at it" })).await;
     world.plane
+}
+
+async fn root_key() -> TestPlane {
+    let plane = TestPlane::start().await;
+    let admin = plane.admin_token().await;
+    ok(&plane, &admin, "POST", "admin/rekey", None).await;
+    rekeys::sweeps::reseal(&plane.as_function(Function::Reconciler)).await.unwrap();
+    plane
 }
 
 async fn states() -> TestPlane {

@@ -81,6 +81,7 @@ impl TestPlane {
             local_repos_root: None,
             allow_private_addresses: false,
             task_identity: None,
+            audit_signer: None,
             sts_endpoint: None,
         };
         Self {

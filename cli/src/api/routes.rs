@@ -243,6 +243,11 @@ routes! {
 
     LIST_AUDIT_ENTRIES: 0 = Get "/api/v1/audit";
     VERIFY_AUDIT: 0 = Get "/api/v1/audit/verify";
+    LIST_AUDIT_CHAINS: 0 = Get "/api/v1/audit/chains";
+    EXPORT_AUDIT: 0 = Get "/api/v1/audit/export";
+
+    GET_REKEY: 0 = Get "/api/v1/admin/rekey";
+    REQUEST_REKEY: 0 = Post "/api/v1/admin/rekey";
 
     LIST_TUNABLES: 0 = Get "/api/v1/runtime-config";
     GET_TUNABLE: 1 = Get "/api/v1/runtime-config/{key}";

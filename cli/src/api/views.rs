@@ -305,6 +305,47 @@ pub struct AuditVerdict {
     pub entries: i64,
     #[serde(default)]
     pub broken: Vec<BrokenLink>,
+    pub checkpoint: Option<CheckpointVerdict>,
+}
+
+/// Whether signed checkpoints hold.
+#[derive(Clone, Debug, Deserialize)]
+pub struct CheckpointVerdict {
+    #[serde(default)]
+    pub faults: Vec<BrokenCheckpoint>,
+}
+
+/// A checkpoint that does not hold.
+#[derive(Clone, Debug, Deserialize)]
+pub struct BrokenCheckpoint {
+    pub sequence: i64,
+    #[serde(default)]
+    pub reason: String,
+}
+
+/// How far sealing everything under another root key is.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Rekey {
+    #[serde(default)]
+    pub key_id: String,
+    pub status: String,
+    pub note: Option<String>,
+    #[serde(default)]
+    pub columns: Vec<RekeyColumn>,
+}
+
+/// The same of one column.
+#[derive(Clone, Debug, Deserialize)]
+pub struct RekeyColumn {
+    pub table: String,
+    pub column: String,
+    #[serde(default)]
+    pub resealed: i64,
+    pub remaining: Option<i64>,
+    #[serde(default)]
+    pub unreadable: i64,
+    #[serde(default)]
+    pub unreadable_rows: Vec<String>,
 }
 
 /// Where a chain does not hold.

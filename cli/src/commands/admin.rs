@@ -6,11 +6,14 @@ use serde_json::json;
 use crate::api::routes;
 use crate::api::views::JwtSecret;
 use crate::app::App;
+use crate::commands::rekeys::{self, RekeyArgs};
 use crate::outcome::Outcome;
 
 /// `plumb admin …`
 #[derive(Debug, Subcommand)]
 pub enum AdminCommand {
+    /// Seal every secret under the current root key, while everything runs. Repeating it goes on with the same job.
+    Rekey(RekeyArgs),
     /// Sign access tokens with a new secret. Everybody stays signed in.
     RotateJwtSecret {
         /// How long tokens of the old secret are still accepted; as long as they live if absent. 0 where it leaked:
@@ -23,6 +26,7 @@ pub enum AdminCommand {
 /// Runs one of them.
 pub async fn run(app: &App, command: AdminCommand) -> anyhow::Result<Outcome> {
     match command {
+        AdminCommand::Rekey(args) => rekeys::run(app, &args).await,
         AdminCommand::RotateJwtSecret { overlap_minutes } => {
             let body = json!({ "overlap_minutes": overlap_minutes });
             let call = app.client.call(routes::ROTATE_JWT_SECRET, []).body(body).creates(None);

@@ -12,6 +12,7 @@ pub mod config;
 pub mod git_credentials;
 pub mod integrations;
 pub mod passwords;
+pub mod rekeys;
 pub mod runs;
 pub mod sessions;
 pub mod state_locks;
@@ -30,6 +31,9 @@ use crate::outcome::Outcome;
 pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     let command = match args.command {
         Command::Completions(completions) => return completions::print(&completions),
+        Command::Audit(audit::AuditCommand::Verify(audit::VerifyArgs { file: Some(file), public_key })) => {
+            return audit::verify_file(&args.global, &file, &public_key);
+        }
         command => command,
     };
     let app = App::new(&args.global)?;

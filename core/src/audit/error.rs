@@ -9,12 +9,21 @@ pub enum AuditError {
     #[error(transparent)]
     Access(#[from] AccessError),
     /// A cursor or filter that this log never gave out.
-    #[error("{0}")]
-    Invalid(&'static str),
+    #[error("{field}: {reason}")]
+    Invalid {
+        /// The field.
+        field: &'static str,
+        /// What it must be.
+        reason: &'static str,
+    },
     /// No key to sign checkpoints with.
     #[cfg(feature = "store")]
     #[error(transparent)]
     Key(#[from] crate::secrets::KeyringError),
+    /// Who signs checkpoints did not.
+    #[cfg(feature = "store")]
+    #[error(transparent)]
+    Signer(#[from] crate::ports::SignerError),
     /// The database.
     #[cfg(feature = "store")]
     #[error(transparent)]

@@ -1,11 +1,12 @@
 //! What is recorded.
 
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
 use crate::access::Actor;
-use crate::ids::{BusinessUnitId, RunId, WorkspaceId};
+use crate::ids::{BusinessUnitId, RunId, UserId, WorkspaceId};
 
 macro_rules! actions {
     ($($action:ident => $word:literal,)*) => {
@@ -111,6 +112,8 @@ actions! {
     ExecutorIdentityRefused => "executor.identity_refused",
     ExecutorLost => "executor.lost",
     TaskReplay => "task.replay",
+    RekeyBegin => "rekey.begin",
+    RekeyEnd => "rekey.end",
     ConfigWrite => "config.write",
     ConfigDelete => "config.delete",
     AwsAccountCreate => "aws_account.create",
@@ -180,6 +183,16 @@ pub struct Filter {
     pub run_id: Option<RunId>,
     /// Those of one action.
     pub action: Option<String>,
+    /// What one person did.
+    pub user_id: Option<UserId>,
+    /// What was done to one kind of thing.
+    pub resource_type: Option<String>,
+    /// What was done to one thing.
+    pub resource_id: Option<String>,
+    /// Not earlier than this.
+    pub from: Option<DateTime<Utc>>,
+    /// Earlier than this.
+    pub to: Option<DateTime<Utc>>,
 }
 
 /// The last entry of a page: entries are listed by time, newest first, over several chains.

@@ -1,5 +1,7 @@
 //! Use cases of the audit log.
 
+use chrono::{DateTime, Datelike as _, Utc};
+
 use super::model::{ChainId, Cursor, Entry, Filter};
 use super::views::EntryPage;
 use super::{AuditError, Draft, store};
@@ -9,7 +11,7 @@ use crate::db::{DbError, Query};
 use crate::page::PageRequest;
 
 pub use super::checkpoints::checkpoint;
-pub use super::verification::{export, verify};
+pub use super::verification::{chains, export, verify};
 
 /// Appends an entry to its chain. In a transaction, call it last: it locks the chain's head until the transaction ends.
 pub async fn record(query: &impl Query, entry: &Entry) -> Result<(), DbError> {
@@ -27,8 +29,9 @@ pub async fn list(
 ) -> Result<EntryPage, AuditError> {
     ctx.require(Permission::ReadAudit)?;
     let before: Option<Cursor> = cursor
-        .map(|text| text.parse().map_err(|()| AuditError::Invalid("the cursor is not one of this list's")))
+        .map(|text| text.parse().map_err(|()| invalid("cursor", "it is not one of this list's")))
         .transpose()?;
+    check_times(filter)?;
     let limit = PageRequest::new(limit, None, &deps.limits).limit;
     let conn = deps.db.conn().await?;
     let mut items = store::list(&conn, chain_of(ctx), filter, before, limit + 1).await?;
@@ -45,6 +48,22 @@ pub async fn list(
         .to_string()
     });
     Ok(EntryPage { items, next_cursor })
+}
+
+/// Times of the common era: others are typing errors, and some of them Postgres cannot tell.
+fn check_times(filter: &Filter) -> Result<(), AuditError> {
+    let odd = |at: &DateTime<Utc>| !(1..=9999).contains(&at.year());
+    if filter.from.iter().chain(&filter.to).any(odd) {
+        return Err(invalid("from", "from and to must lie between the years 1 and 9999"));
+    }
+    if filter.from.zip(filter.to).is_some_and(|(from, to)| from > to) {
+        return Err(invalid("from", "must not be later than to"));
+    }
+    Ok(())
+}
+
+fn invalid(field: &'static str, reason: &'static str) -> AuditError {
+    AuditError::Invalid { field, reason }
 }
 
 /// `None` is every chain.

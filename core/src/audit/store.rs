@@ -23,6 +23,7 @@ pub(super) struct CheckpointRow {
     pub hash: Sha256Digest,
     pub signature: Vec<u8>,
     pub key_id: String,
+    pub public_key: Vec<u8>,
 }
 
 fn digest(row: &Row, column: &str) -> Result<Sha256Digest, DbError> {
@@ -64,17 +65,27 @@ pub(super) async fn list(
 ) -> Result<Vec<EntryView>, DbError> {
     let (micros, sequence) = (before.map(|c| c.micros), before.map(|c| c.sequence));
     let action = filter.action.as_deref();
+    let (resource_type, resource_id) = (filter.resource_type.as_deref(), filter.resource_id.as_deref());
+    let wanted: [&dyn crate::db::Param; 9] = [
+        &limit,
+        &filter.workspace_id,
+        &filter.run_id,
+        &action,
+        &filter.user_id,
+        &resource_type,
+        &resource_id,
+        &filter.from,
+        &filter.to,
+    ];
     let rows = match chain {
         Some(chain) => {
-            let params: [&dyn crate::db::Param; 6] =
-                [&chain.0, &sequence, &filter.workspace_id, &filter.run_id, &action, &limit];
-            query.query(include_str!("sql/list_chain.sql"), &params).await?
+            let place: [&dyn crate::db::Param; 2] = [&chain.0, &sequence];
+            query.query(include_str!("sql/list_chain.sql"), &[&wanted[..], &place[..]].concat()).await?
         }
         None => {
             let before_chain = before.map(|c| c.chain_id.0);
-            let params: [&dyn crate::db::Param; 7] =
-                [&micros, &sequence, &before_chain, &filter.workspace_id, &filter.run_id, &action, &limit];
-            query.query(include_str!("sql/list_all.sql"), &params).await?
+            let place: [&dyn crate::db::Param; 3] = [&micros, &sequence, &before_chain];
+            query.query(include_str!("sql/list_all.sql"), &[&wanted[..], &place[..]].concat()).await?
         }
     };
     rows.iter().map(view).collect()
@@ -87,15 +98,32 @@ const HEADS: &str = "
 
 pub(super) async fn heads(query: &impl Query, chain: Option<ChainId>) -> Result<Vec<HeadView>, DbError> {
     let rows = query.query(HEADS, &[&chain.map(|chain| chain.0)]).await?;
-    rows.iter()
-        .map(|row| {
-            Ok(HeadView {
-                chain_id: ChainId(row.get("chain_id")),
-                sequence: row.get("sequence"),
-                hash: digest(row, "hash")?,
-            })
-        })
-        .collect()
+    rows.iter().map(head).collect()
+}
+
+fn head(row: &Row) -> Result<HeadView, DbError> {
+    Ok(HeadView {
+        chain_id: ChainId(row.get("chain_id")),
+        sequence: row.get("sequence"),
+        hash: digest(row, "hash")?,
+    })
+}
+
+const CHAINS: &str = "
+    SELECT chain_id, sequence, hash FROM audit_heads
+    WHERE ($1::uuid IS NULL OR chain_id = $1) AND ($2::uuid IS NULL OR chain_id > $2) AND sequence > 0
+    ORDER BY chain_id LIMIT $3";
+
+/// Heads of chains after `after`, ordered by chain.
+pub(super) async fn chains(
+    query: &impl Query,
+    chain: Option<ChainId>,
+    after: Option<ChainId>,
+    limit: i64,
+) -> Result<Vec<HeadView>, DbError> {
+    let rows =
+        query.query(CHAINS, &[&chain.map(|chain| chain.0), &after.map(|chain| chain.0), &limit]).await?;
+    rows.iter().map(head).collect()
 }
 
 const WALK: &str = "
@@ -161,18 +189,19 @@ fn checkpoint(row: &Row) -> Result<CheckpointRow, DbError> {
         hash: digest(row, "hash")?,
         signature: row.get("signature"),
         key_id: row.get("key_id"),
+        public_key: row.get("public_key"),
     })
 }
 
 const LAST_CHECKPOINT: &str = "
-    SELECT sequence, body, hash, signature, key_id FROM audit_checkpoints ORDER BY sequence DESC LIMIT 1";
+    SELECT sequence, body, hash, signature, key_id, public_key FROM audit_checkpoints ORDER BY sequence DESC LIMIT 1";
 
 pub(super) async fn last_checkpoint(query: &impl Query) -> Result<Option<CheckpointRow>, DbError> {
     query.query_opt(LAST_CHECKPOINT, &[]).await?.as_ref().map(checkpoint).transpose()
 }
 
 const CHECKPOINTS_AFTER: &str = "
-    SELECT sequence, body, hash, signature, key_id FROM audit_checkpoints
+    SELECT sequence, body, hash, signature, key_id, public_key FROM audit_checkpoints
     WHERE sequence > $1 ORDER BY sequence LIMIT $2";
 
 pub(super) async fn checkpoints_after(
@@ -185,19 +214,22 @@ pub(super) async fn checkpoints_after(
 
 // Two sweeps that saw the same last checkpoint make the same number; one of them inserts.
 const INSERT_CHECKPOINT: &str = "
-    INSERT INTO audit_checkpoints (sequence, body, hash, signature, key_id) VALUES ($1, $2, $3, $4, $5)
+    INSERT INTO audit_checkpoints (sequence, body, hash, signature, key_id, public_key) VALUES ($1, $2, $3, $4, $5, $6)
     ON CONFLICT (sequence) DO NOTHING";
 
 pub(super) async fn insert_checkpoint(query: &impl Query, made: &CheckpointRow) -> Result<bool, DbError> {
     let hash = &made.hash.0[..];
     let rows = query
-        .execute(INSERT_CHECKPOINT, &[&made.sequence, &made.body, &hash, &made.signature, &made.key_id])
+        .execute(
+            INSERT_CHECKPOINT,
+            &[&made.sequence, &made.body, &hash, &made.signature, &made.key_id, &made.public_key],
+        )
         .await?;
     Ok(rows == 1)
 }
 
 const UNSTORED: &str = "
-    SELECT sequence, body, hash, signature, key_id FROM audit_checkpoints
+    SELECT sequence, body, hash, signature, key_id, public_key FROM audit_checkpoints
     WHERE stored_at IS NULL ORDER BY sequence LIMIT $1";
 
 pub(super) async fn unstored_checkpoints(

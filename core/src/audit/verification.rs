@@ -2,10 +2,9 @@
 
 use super::model::ChainId;
 use super::rules::{ChainWalk, Content, Fault, Fields, Link, same_json};
-use super::signing::Signer;
 use super::store::{self, EntryRow};
-use super::views::{Broken, EntryView, Export, ExportedEntry, HeadView, Verification};
-use super::{AuditError, checkpoints, service};
+use super::views::{Broken, Chains, EntryView, Export, ExportedEntry, HeadView, Verification};
+use super::{AuditError, checkpoints, service, signing};
 use crate::Deps;
 use crate::access::{Ctx, Permission};
 use crate::db::Query;
@@ -18,6 +17,8 @@ const BATCH: i64 = 1000;
 pub async fn verify(deps: &Deps, ctx: &Ctx) -> Result<Verification, AuditError> {
     ctx.require(Permission::ReadAudit)?;
     let scope = service::chain_of(ctx);
+    // Before a connection is taken: one of the keys may be asked of a service.
+    let trusted = signing::trusted(deps).await?;
     let conn = deps.db.conn().await?;
     let mut found = Verification { ok: true, chains: 0, entries: 0, broken: Vec::new(), checkpoint: None };
     // The head is read before the entries: what is appended meanwhile is not looked at.
@@ -28,7 +29,7 @@ pub async fn verify(deps: &Deps, ctx: &Ctx) -> Result<Verification, AuditError> 
     for chain_id in store::headless(&conn, scope).await? {
         report(&mut found.broken, chain_id, 1, Fault::Head);
     }
-    let (checkpoint, broken) = checkpoints::verify(deps, &conn, scope).await?;
+    let (checkpoint, broken) = checkpoints::verify(deps, &conn, &trusted, scope).await?;
     for (head, fault) in broken {
         report(&mut found.broken, head.chain_id, head.sequence, fault);
     }
@@ -57,12 +58,29 @@ pub async fn export(
     let items: Vec<ExportedEntry> =
         rows.into_iter().take(usize::try_from(limit).unwrap_or(usize::MAX)).map(exported).collect();
     let next_after = items.last().filter(|_| more).map(|last| last.sequence);
-    let signer = Signer::new(&deps.keys).ok();
-    let checkpoint = match signer {
-        Some(signer) => store::last_checkpoint(&conn).await?.map(|row| signer.export(&row)),
-        None => None,
-    };
+    let checkpoint = store::last_checkpoint(&conn).await?.map(|row| signing::export(&row));
     Ok(Export { items, next_after, checkpoint })
+}
+
+/// One page of the chains in the caller's scope: where each ends now.
+pub async fn chains(
+    deps: &Deps,
+    ctx: &Ctx,
+    after: Option<ChainId>,
+    limit: Option<i64>,
+) -> Result<Chains, AuditError> {
+    ctx.require(Permission::ReadAudit)?;
+    let limit = PageRequest::new(limit, None, &deps.limits).limit;
+    let conn = deps.db.conn().await?;
+    // First: whatever it names is in the chains that are read after it.
+    let checkpoint = store::last_checkpoint(&conn).await?.map(|row| signing::export(&row));
+    let mut items = store::chains(&conn, service::chain_of(ctx), after, limit + 1).await?;
+    let more = i64::try_from(items.len()).is_ok_and(|rows| rows > limit);
+    if more {
+        items.pop();
+    }
+    let next_cursor = items.last().filter(|_| more).map(|last| last.chain_id);
+    Ok(Chains { items, next_cursor, checkpoint })
 }
 
 fn exported(row: EntryRow) -> ExportedEntry {

@@ -58,11 +58,35 @@ pub struct HeadView {
     pub hash: Sha256Digest,
 }
 
+/// How a checkpoint is signed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SignatureAlgorithm {
+    /// Ed25519 over the body.
+    Ed25519,
+    /// ECDSA with the curve P-256 over the SHA-256 of the body, in DER.
+    EcdsaP256Sha256,
+}
+
+impl SignatureAlgorithm {
+    /// The word in checkpoints.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ed25519 => "ed25519",
+            Self::EcdsaP256Sha256 => "ecdsa_p256_sha256",
+        }
+    }
+}
+
 /// What a checkpoint states. Its canonical JSON is what is signed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct CheckpointBody {
     /// The layout.
     pub format: u32,
+    /// How it is signed.
+    pub algorithm: SignatureAlgorithm,
+    /// Names the public key that it is checked with.
+    pub key_id: String,
     /// Rises by one.
     pub sequence: i64,
     /// SHA-256 of the body of the checkpoint before; zeros for the first.
@@ -91,6 +115,22 @@ pub struct CheckpointView {
     pub sequence: i64,
     /// Whether it follows its predecessors, its signature holds, and every entry it names is there.
     pub ok: bool,
+    /// What is wrong with checkpoints, at most [`CheckpointView::FAULTS_MAX`] places.
+    pub faults: Vec<BrokenCheckpoint>,
+}
+
+impl CheckpointView {
+    /// Faults reported at most.
+    pub const FAULTS_MAX: usize = 100;
+}
+
+/// One checkpoint that is not what was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct BrokenCheckpoint {
+    /// Its number; 0 if it does not even say that.
+    pub sequence: i64,
+    /// What is wrong, as a sentence.
+    pub reason: String,
 }
 
 /// The outcome of a verification.
@@ -148,10 +188,23 @@ pub struct SignedCheckpoint {
     pub body: String,
     /// SHA-256 of the body.
     pub hash: Sha256Digest,
-    /// Ed25519 over the body, in base64.
+    /// The signature of the body, by the algorithm that the body names, in base64.
     pub signature: String,
     /// Names the public key.
     pub key_id: String,
-    /// The public key in base64: compare it with the one you noted, do not trust it from here.
+    /// The public key (SubjectPublicKeyInfo) in base64: compare it with the one you noted, do not trust it from here.
     pub public_key: String,
+}
+
+/// One page of chains, with the newest checkpoint: what an export begins with.
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Chains {
+    /// Where each chain of the caller's scope ends, ordered by chain.
+    pub items: Vec<HeadView>,
+    /// Pass as `cursor` to get the next page; absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<ChainId>,
+    /// The newest checkpoint as it lies in the object store, not newer than these heads; absent while there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<SignedCheckpoint>,
 }

@@ -187,14 +187,14 @@ async fn grant_azure(
     let subscription = found.ok_or_else(|| gone(what))?;
     let secret = azure::service::open(deps, &subscription).map_err(|error| unusable(what, error))?;
     granted.used.push(used(asked, Cloud::Azure, id, None, None));
-    granted.secrets.push(secret.clone());
+    granted.secrets.push(secret.expose().to_owned());
     let fields = subscription.fields;
     granted.environment.extend(
         [
             ("ARM_SUBSCRIPTION_ID", subscription.subscription_id),
             ("ARM_TENANT_ID", fields.tenant_id),
             ("ARM_CLIENT_ID", fields.client_id),
-            ("ARM_CLIENT_SECRET", secret),
+            ("ARM_CLIENT_SECRET", secret.expose().to_owned()),
         ]
         .map(|(name, value)| (name.to_owned(), value)),
     );

@@ -23,7 +23,7 @@ mod views;
 
 pub use error::ConfigError;
 pub use integrations::{INTEGRATIONS, Integration};
-pub use model::{Fallback, Kind, Level, SecretShape, SecretText, Setting, TextShape, TimeUnit, Value};
+pub use model::{Fallback, Kind, Level, SecretShape, Setting, TextShape, TimeUnit, Value};
 #[cfg(feature = "store")]
 pub use values::Values;
 pub use views::{Changed, FieldView, HistoryEntry, IntegrationView, SecretView, SettingView};

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::limits::Limits;
+use crate::secrets::SecretText;
 
 /// One thing that can be set.
 #[derive(Debug)]
@@ -182,28 +183,6 @@ pub enum Value {
     Integer(i64),
     /// Of anything else.
     Text(String),
-}
-
-/// The plaintext of a secret. Not printed by accident.
-#[derive(Clone, PartialEq, Eq)]
-pub struct SecretText(String);
-
-impl SecretText {
-    /// Wraps it.
-    pub fn new(text: String) -> Self {
-        Self(text)
-    }
-
-    /// The text itself: to be sealed, or to be used.
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl std::fmt::Debug for SecretText {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("SecretText(…)")
-    }
 }
 
 /// A checked value on its way into the database.

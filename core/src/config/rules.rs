@@ -3,8 +3,9 @@
 use serde_json::{Value as Json, json};
 use url::{Host, Url};
 
-use super::model::{Given, Kind, SecretShape, SecretText, Setting, TextShape, Value};
+use super::model::{Given, Kind, SecretShape, Setting, TextShape, Value};
 use super::views::Changed;
+use crate::secrets::SecretText;
 use crate::workspaces::{LocalRepos, RepoUrl, check_branch, check_working_dir};
 
 /// Longest text, in characters.
@@ -51,7 +52,7 @@ pub(super) fn stored(setting: &Setting, value: &Json) -> Option<Value> {
 
 /// The end of a secret, for people to tell it from another one; nothing of a short one.
 pub(super) fn masked_tail(secret: &SecretText) -> Option<String> {
-    let letters: Vec<char> = secret.reveal().chars().collect();
+    let letters: Vec<char> = secret.expose().chars().collect();
     let shown = letters.len().checked_sub(TAIL_CHARS).filter(|_| letters.len() >= TAIL_SECRET_CHARS_MIN)?;
     Some(format!("...{}", letters[shown..].iter().collect::<String>()))
 }

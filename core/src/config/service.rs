@@ -205,7 +205,7 @@ fn prepare(deps: &Deps, owner: Owner, rows: &Rows, change: &Change) -> Result<Op
         Some(Given::Plain(value)) => (Some(json!(value)), None),
         Some(Given::Secret(secret)) => {
             let place = Place { table: owner.table(), column: "sealed", row: row.id };
-            (None, Some(deps.keys.seal(Domain::Config, place, secret.reveal())?))
+            (None, Some(deps.keys.seal(Domain::Config, place, secret.expose())?))
         }
     };
     Ok(Some(Write {

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value as Json, json};
 
-use super::model::{Given, Kind, Level, SecretText, Setting, Value};
+use super::model::{Given, Kind, Level, Setting, Value};
 use super::registry::{self as keys, SETTINGS};
 use super::rules::{self, Before, masked_tail};
 use super::{Changed, INTEGRATIONS};
 use crate::limits::Limits;
+use crate::secrets::SecretText;
 use crate::workspaces::LocalRepos;
 
 fn read(setting: &Setting, value: Json) -> Result<Given, String> {
@@ -145,7 +146,7 @@ fn a_secret_prints_nothing_of_itself() {
 
 #[test]
 fn only_the_end_of_a_long_secret_is_shown() {
-    let tail = |text: &str| masked_tail(&SecretText::new(text.to_owned()));
+    let tail = |text: &str| masked_tail(&SecretText::new(text));
     assert_eq!(tail("abcdefghijkl").as_deref(), Some("...ijkl"));
     assert_eq!(tail("abcdefghijk"), None, "eleven characters");
     assert_eq!(tail("ääääääääääöü12").as_deref(), Some("...öü12"));
@@ -155,7 +156,7 @@ fn only_the_end_of_a_long_secret_is_shown() {
 #[test]
 fn what_changes_nothing_is_no_change() {
     let plain = |value| Some(Given::Plain(Value::Text(value)));
-    let secret = Given::Secret(SecretText::new("correct horse".into()));
+    let secret = Given::Secret(SecretText::new("correct horse"));
     let was = json!("warn");
     let unset = Before { value: None, is_sealed: false };
     let set = Before { value: Some(&was), is_sealed: false };

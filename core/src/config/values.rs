@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::model::{Kind, SecretText, Setting, Value};
+use super::model::{Kind, Setting, Value};
 use super::rules;
 use super::store::{Owner, Rows};
 use crate::limits::Limits;
-use crate::secrets::{Domain, Keyring, Place, SealError};
+use crate::secrets::{Domain, Keyring, Place, SealError, SecretText};
 
 /// Some values of one owner: of the platform, or of one unit. What nobody has set is what the registry says, and never
 /// somebody else's.
@@ -71,6 +71,6 @@ impl Values {
         let Some(row) = self.rows.get(setting.name) else { return Ok(None) };
         let Some(sealed) = &row.sealed else { return Ok(None) };
         let place = Place { table: self.owner.table(), column: "sealed", row: row.id };
-        Ok(Some(SecretText::new(keys.open(Domain::Config, place, sealed)?)))
+        Ok(Some(keys.open(Domain::Config, place, sealed)?))
     }
 }

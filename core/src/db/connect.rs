@@ -17,14 +17,23 @@ pub enum PgMode {
 }
 
 /// How to reach the database.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Connect {
-    /// A libpq URL, with `connect_timeout` in seconds if the default is too short. Never logged.
+    /// A libpq URL, with `connect_timeout` in seconds if the default is too short. It may hold a password.
     pub url: String,
     /// Connections at most.
     pub pool_size: usize,
     /// How statements are sent.
     pub mode: PgMode,
+}
+
+impl std::fmt::Debug for Connect {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connect")
+            .field("pool_size", &self.pool_size)
+            .field("mode", &self.mode)
+            .finish_non_exhaustive()
+    }
 }
 
 /// How long a connection may have been idle before it is asked whether it lives: a frozen function cannot notice

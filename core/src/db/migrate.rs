@@ -38,6 +38,7 @@ migrations! {
     1011 "cloud_accounts";
     1012 "git_credentials";
     1013 "api_keys";
+    1014 "rekeys";
 }
 
 const CREATE_TABLE: &str = "

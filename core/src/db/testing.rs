@@ -39,8 +39,18 @@ impl TestDatabase {
         let admin = Db::new(&Connect { url: cluster_url.into(), pool_size: 1, mode: PgMode::Pooled })?;
         let template = template();
         ensure_template(&admin, cluster_url, &template).await?;
+        Self::create_from(admin, cluster_url, &template).await
+    }
+
+    /// Creates a database with nothing in it.
+    pub async fn create_empty(cluster_url: &str) -> Result<Self, DbError> {
+        let admin = Db::new(&Connect { url: cluster_url.into(), pool_size: 1, mode: PgMode::Pooled })?;
+        Self::create_from(admin, cluster_url, "template0").await
+    }
+
+    async fn create_from(admin: Db, cluster_url: &str, template: &str) -> Result<Self, DbError> {
         let name = format!("test_{}", uuid::Uuid::now_v7().simple());
-        admin.conn().await?.batch(&["CREATE DATABASE ", &name, " TEMPLATE ", &template].concat()).await?;
+        admin.conn().await?.batch(&["CREATE DATABASE ", &name, " TEMPLATE ", template].concat()).await?;
         Ok(Self { url: url_of(cluster_url, &name), name, admin })
     }
 

@@ -15,6 +15,6 @@ mod tests;
 
 pub use model::{
     Candidate, DiscoverRequest, Discovered, ImportEntry, ImportRequest, ImportResult, ImportedWorkspace,
-    Oddity, SecretText, SkippedEntry,
+    Oddity, SkippedEntry,
 };
 pub use rules::{CANDIDATES_MAX, Found, candidate_at, discover, repository_name};

@@ -3,18 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::WorkspaceId;
+use crate::secrets::SecretText;
 use crate::workspaces::WorkspaceKind;
-
-/// Text that is never shown: its `Debug` says nothing, and it has no `Serialize`.
-#[derive(Clone, PartialEq, Eq, Deserialize)]
-#[serde(transparent)]
-pub struct SecretText(pub String);
-
-impl std::fmt::Debug for SecretText {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("SecretText(..)")
-    }
-}
 
 /// Which repository to look into.
 #[derive(Clone, Debug, Deserialize, utoipa::ToSchema)]

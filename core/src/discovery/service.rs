@@ -5,14 +5,14 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::rules::clouds_of;
-use super::{DiscoverRequest, ImportEntry, ImportRequest, SecretText};
+use super::{DiscoverRequest, ImportEntry, ImportRequest};
 use crate::Deps;
 use crate::access::{Actor, Ctx, Permission};
 use crate::adapters::GitLogin;
 use crate::audit::{self, Action, Entry};
 use crate::db::Tx;
 use crate::ids::TaskId;
-use crate::secrets::{Domain, Place, SealError};
+use crate::secrets::{Domain, Place, SealError, SecretText};
 use crate::tasks::{self, NewTask, TaskKind};
 use crate::workspaces::service::local_repos;
 use crate::workspaces::{
@@ -42,7 +42,8 @@ pub(super) struct Payload {
 #[derive(Serialize, Deserialize)]
 struct SealedLogin {
     username: String,
-    token: String,
+    #[serde(serialize_with = "crate::secrets::exposed")]
+    token: SecretText,
 }
 
 /// Asks for the candidates of a repository.
@@ -139,7 +140,7 @@ async fn enqueue(
     }
     let subject: Uuid = deps.ids.mint();
     let login_sealed = login(deps, &repository, asked.username, asked.token)?
-        .map(|login| deps.keys.seal(Domain::Git, place(subject), &json!(login).to_string()))
+        .map(|login| seal_login(deps, subject, &login))
         .transpose()?;
     let details = json!({
         "repo_url": repository.as_str(),
@@ -177,6 +178,11 @@ async fn enqueue(
     Ok(task_id)
 }
 
+fn seal_login(deps: &Deps, subject: Uuid, login: &SealedLogin) -> Result<String, SealError> {
+    let text = SecretText::new(serde_json::to_string(login).expect("plain text is JSON"));
+    deps.keys.seal(Domain::Git, place(subject), &text)
+}
+
 fn place(subject: Uuid) -> Place {
     Place { table: "tasks", column: "payload", row: subject }
 }
@@ -188,7 +194,7 @@ fn login(
     username: Option<String>,
     token: Option<SecretText>,
 ) -> Result<Option<SealedLogin>, InvalidField> {
-    let Some(SecretText(token)) = token else {
+    let Some(token) = token else {
         return match username {
             Some(_) => Err(InvalidField::new("username", "needs a token beside it")),
             None => Ok(None),

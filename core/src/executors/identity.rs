@@ -15,6 +15,7 @@ use crate::audit::{self, Action, Entry};
 use crate::digest::Sha256Digest;
 use crate::ports::{CallerArn, CallerIdentity, IdentityError};
 use crate::protocol::TradeRequest;
+use crate::runs;
 
 /// How tasks of ECS are told apart.
 #[derive(Clone, Debug)]
@@ -92,15 +93,20 @@ async fn refuse(
         executor.id = %launched.executor_id, task.id = %launched.task_id, why, caller,
         "a ticket was presented by somebody who did not prove to be its task"
     );
-    let entry = Entry {
-        business_unit_id: Some(launched.business_unit_id),
-        actor: Actor::System,
-        action: Action::ExecutorIdentityRefused,
-        resource_type: "executor",
-        resource_id: launched.executor_id.to_string(),
-        workspace_id: None,
-        run_id: None,
-        details: json!({"task_id": launched.task_id, "reason": why, "caller": caller}),
-    };
-    deps.db.transaction(async |tx| Ok::<_, ExecutorError>(audit::service::record(tx, &entry).await?)).await
+    deps.db
+        .transaction(async |tx| {
+            let unit = launched.business_unit_id;
+            let entry = Entry {
+                business_unit_id: Some(unit),
+                actor: Actor::System,
+                action: Action::ExecutorIdentityRefused,
+                resource_type: "executor",
+                resource_id: launched.executor_id.to_string(),
+                workspace_id: runs::service::find_workspace_of_task(tx, unit, launched.run_id).await?,
+                run_id: launched.run_id,
+                details: json!({"task_id": launched.task_id, "reason": why, "caller": caller}),
+            };
+            Ok::<_, ExecutorError>(audit::service::record(tx, &entry).await?)
+        })
+        .await
 }

@@ -1,7 +1,9 @@
 //! SQL of executors and tickets.
 
 use crate::db::{DbError, Query, Row};
-use crate::ids::{BusinessUnitId, ExecutorId, TaskId, WorkspaceId};
+use crate::ids::{BusinessUnitId, ExecutorId, RunId, TaskId, WorkspaceId};
+use crate::runs;
+use crate::tasks::TaskKind;
 
 const INSERT: &str = "
     WITH executor AS (
@@ -88,7 +90,8 @@ pub(super) async fn find_of_attempt(
 
 const LOCK_TICKET: &str = "
     SELECT k.executor_id, k.business_unit_id, k.nonce_hash, k.traded_at IS NOT NULL AS traded,
-           k.voided_at IS NOT NULL AS voided, e.task_id, e.lease_token, i.epoch
+           k.voided_at IS NOT NULL AS voided, e.task_id, e.lease_token, e.kind, e.subject_id,
+           i.epoch
     FROM tickets k JOIN executors e ON e.id = k.executor_id JOIN installation i ON i.id = 1
     WHERE k.ticket_hash = $1 FOR UPDATE OF k";
 
@@ -102,6 +105,13 @@ pub(super) struct Ticket {
     pub(super) task_id: TaskId,
     pub(super) lease_token: i64,
     pub(super) epoch: i32,
+    /// The run that the attempt is of.
+    pub(super) run_id: Option<RunId>,
+}
+
+/// `None` for what is no run.
+fn run_of(row: &Row) -> Option<RunId> {
+    runs::tasks::run_of(TaskKind::parse(row.get("kind"))?, row.get("subject_id"))
 }
 
 pub(super) async fn lock_ticket(query: &impl Query, ticket_hash: &[u8]) -> Result<Option<Ticket>, DbError> {
@@ -114,11 +124,13 @@ pub(super) async fn lock_ticket(query: &impl Query, ticket_hash: &[u8]) -> Resul
         task_id: row.get("task_id"),
         lease_token: row.get("lease_token"),
         epoch: row.get("epoch"),
+        run_id: run_of(&row),
     }))
 }
 
 const FIND_LAUNCHED: &str = "
-    SELECT e.id, e.business_unit_id, e.task_id, e.launcher, e.handle, k.voided_at IS NOT NULL AS voided
+    SELECT e.id, e.business_unit_id, e.task_id, e.kind, e.subject_id, e.launcher, e.handle,
+           k.voided_at IS NOT NULL AS voided
     FROM tickets k JOIN executors e ON e.id = k.executor_id
     WHERE k.ticket_hash = $1";
 
@@ -127,6 +139,8 @@ pub(super) struct Launched {
     pub(super) executor_id: ExecutorId,
     pub(super) business_unit_id: BusinessUnitId,
     pub(super) task_id: TaskId,
+    /// The run that the attempt is of.
+    pub(super) run_id: Option<RunId>,
     pub(super) launcher: String,
     /// What the platform calls it, once that is recorded.
     pub(super) handle: Option<String>,
@@ -141,6 +155,7 @@ pub(super) async fn find_launched(
         executor_id: row.get("id"),
         business_unit_id: row.get("business_unit_id"),
         task_id: row.get("task_id"),
+        run_id: run_of(&row),
         launcher: row.get("launcher"),
         handle: row.get("handle"),
         voided: row.get("voided"),

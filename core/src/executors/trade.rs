@@ -146,14 +146,16 @@ async fn refuse_reuse(tx: &Tx<'_>, deps: &Deps, ticket: &Ticket) -> Result<(), E
         dispatch::fail_attempt(tx, deps, &task, &FailedAttempt::Retry(why.into())).await?;
         super::service::request_stop(tx, ticket.executor_id, "its ticket was presented twice").await?;
     }
+    let workspace_id =
+        runs::service::find_workspace_of_task(tx, ticket.business_unit_id, ticket.run_id).await?;
     let entry = Entry {
         business_unit_id: Some(ticket.business_unit_id),
         actor: Actor::System,
         action: Action::ExecutorTicketReused,
         resource_type: "executor",
         resource_id: ticket.executor_id.to_string(),
-        workspace_id: None,
-        run_id: None,
+        workspace_id,
+        run_id: ticket.run_id,
         details: json!({"task_id": ticket.task_id}),
     };
     audit::service::record(tx, &entry).await?;

@@ -3,8 +3,8 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::discovery::SecretText;
 use crate::ids::{BusinessUnitId, GitCredentialId, WorkspaceId};
+use crate::secrets::SecretText;
 use crate::workspaces::Transport;
 
 /// How a credential lets Git in.

@@ -7,7 +7,7 @@ use super::model::{
 };
 use super::places::{own_port, with_port};
 use super::{app_keys, ssh_keys};
-use crate::discovery::SecretText;
+use crate::secrets::SecretText;
 use crate::workspaces::{InvalidField, Transport};
 
 const NAME_CHARS_MAX: usize = 255;
@@ -59,7 +59,7 @@ impl Settings {
             GitCredentialKind::SshKey | GitCredentialKind::GithubApp => {
                 let text =
                     new.private_key.ok_or(InvalidField::new("private_key", "is needed for this kind"))?;
-                private_key(kind, &text.0)
+                private_key(kind, &text)
             }
         }?;
         let is_app = kind == GitCredentialKind::GithubApp;
@@ -109,7 +109,7 @@ impl Settings {
         check_owners(&given)?;
         let secret = match (given.token, given.private_key) {
             (Some(text), _) => Some(token(text)?),
-            (None, Some(text)) => Some(private_key(kind, &text.0)?),
+            (None, Some(text)) => Some(private_key(kind, &text)?),
             (None, None) => None,
         };
         let mut settings = Self {
@@ -255,14 +255,14 @@ struct Checked {
     public_key: Option<String>,
 }
 
-fn token(SecretText(text): SecretText) -> Result<Checked, InvalidField> {
+fn token(text: SecretText) -> Result<Checked, InvalidField> {
     if text.is_empty() || text.len() > TOKEN_BYTES_MAX || !is_plain(&text) {
         return Err(InvalidField::new("token", "must have 1 to 4,096 bytes, no control characters"));
     }
     let length = text.chars().count();
     let masked_tail =
         (length >= TAIL_FROM_CHARS).then(|| text.chars().skip(length - TAIL_CHARS).collect::<String>());
-    Ok(Checked { secret: NewSecret { text, masked_tail }, public_key: None })
+    Ok(Checked { secret: NewSecret { text: text.expose().to_owned(), masked_tail }, public_key: None })
 }
 
 /// Keys show no tail: the end of a key is part of it.

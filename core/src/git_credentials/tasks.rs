@@ -93,15 +93,17 @@ async fn look(deps: &Deps, opened: Opened, repository: &RepoUrl) -> Result<(), G
 /// What Git can use. The token of an app is made now.
 async fn log_in(deps: &Deps, opened: Opened) -> Result<GitLogin, GitError> {
     Ok(match opened.secret {
-        GitSecret::Token { username, token } => GitLogin::Password { username, token },
-        GitSecret::SshKey { private_key, host_keys } => GitLogin::Key { private_key, host_keys },
+        GitSecret::Token { username, token } => GitLogin::Password { username, token: token.into() },
+        GitSecret::SshKey { private_key, host_keys } => {
+            GitLogin::Key { private_key: private_key.into(), host_keys }
+        }
         GitSecret::GithubApp(app) => {
             let minted = app_tokens::mint(&app, deps.allow_private_addresses).await;
             let token = minted.map_err(|error| match error {
                 AppTokenError::Refused(why) => GitError::Refused(why),
                 AppTokenError::Unavailable(why) => GitError::Unavailable(why),
             })?;
-            GitLogin::Password { username: app_tokens::USERNAME.into(), token: token.into_text() }
+            GitLogin::Password { username: app_tokens::USERNAME.into(), token: token.into_text().into() }
         }
     })
 }

@@ -170,6 +170,6 @@ impl From<Opened> for HandedOut {
 
 fn open(deps: &Deps, stored: Stored) -> Result<Opened, GitCredentialError> {
     let text = deps.keys.open(Domain::Git, service::seat(stored.shown.id), &stored.secret_sealed)?;
-    let secret = stored.shown.with_secret(text);
+    let secret = stored.shown.with_secret(text.expose().to_owned());
     Ok(Opened { shown: stored.shown, secret })
 }

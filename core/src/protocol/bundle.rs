@@ -10,7 +10,7 @@ use crate::git_credentials::GitSecret;
 use crate::ids::{ExecutorId, RunId, StateVersionId, TaskId, WorkspaceId};
 
 /// `POST /executor/v1/trade`. Unknown fields are let through: an executor of a later protocol is to hear that it is one.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct TradeRequest {
     /// The protocol that the executor speaks.
     pub protocol: u32,
@@ -22,6 +22,12 @@ pub struct TradeRequest {
     /// Who the executor is. On ECS there is no bundle without it; elsewhere nobody looks at it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<IdentityProof>,
+}
+
+impl std::fmt::Debug for TradeRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TradeRequest").field("protocol", &self.protocol).finish_non_exhaustive()
+    }
 }
 
 /// Everything an attempt needs. Answer to the trade; never written to disk or log.

@@ -148,6 +148,18 @@ pub async fn find_workspace_of(
     Ok(store::find(query, Some(unit), id).await?.map(|run| run.run.workspace_id))
 }
 
+/// The same for a task that may be about no run.
+pub async fn find_workspace_of_task(
+    query: &impl Query,
+    unit: BusinessUnitId,
+    run: Option<RunId>,
+) -> Result<Option<WorkspaceId>, DbError> {
+    match run {
+        Some(run) => find_workspace_of(query, unit, run).await,
+        None => Ok(None),
+    }
+}
+
 /// Runs, newest first.
 pub async fn list(
     deps: &Deps,

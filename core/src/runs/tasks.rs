@@ -58,6 +58,11 @@ pub fn phase_of(kind: TaskKind) -> Option<RunPhase> {
     }
 }
 
+/// The run that a task is about, if it is about one.
+pub fn run_of(kind: TaskKind, subject: uuid::Uuid) -> Option<RunId> {
+    phase_of(kind).map(|_| RunId(subject))
+}
+
 /// Begins an attempt: resets the phase's steps, moves a pending run to running, pins the state of a plan. Refuses a
 /// run that has ended or was cancelled.
 pub async fn begin_attempt(

@@ -95,7 +95,7 @@ pub(super) async fn open_own(
 ) -> Result<Vec<RunVariable>, RunError> {
     let Some(sealed) = sealed_variables(query, run).await? else { return Ok(Vec::new()) };
     let text = match deps.keys.open(Domain::Variables, place(run), &sealed) {
-        Ok(text) => zeroize::Zeroizing::new(text),
+        Ok(text) => text,
         Err(SealError::Unreadable(reason)) => return Err(VariableError::Lost(reason).into()),
         Err(error @ SealError::Key(_)) => return Err(error.into()),
     };

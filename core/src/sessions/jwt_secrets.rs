@@ -10,8 +10,8 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::SessionError;
 use super::jwt_secrets_store as store;
+use super::{SessionError, tokens};
 use crate::Deps;
 use crate::access::{Actor, Ctx, Permission};
 use crate::audit::{self, Action, Entry};
@@ -41,9 +41,20 @@ impl JwtSecret {
     pub(super) fn open(keys: &Keyring, id: JwtSecretId, sealed: &str) -> Result<Self, SealError> {
         let text = keys.open(Domain::Sessions, place(id), sealed)?;
         let mut bytes = [0; SECRET_BYTES];
-        hex::decode_to_slice(text, &mut bytes)
+        hex::decode_to_slice(text.expose(), &mut bytes)
             .map_err(|_| SealError::Unreadable("it is no secret for tokens"))?;
         Ok(Self { id, bytes })
+    }
+
+    /// Opens one that a token names. What no key opens proves nothing: to its bearer the token is not valid.
+    pub(super) fn open_named(keys: &Keyring, id: JwtSecretId, sealed: &str) -> Result<Self, SessionError> {
+        Self::open(keys, id, sealed).map_err(|error| match error {
+            SealError::Unreadable(why) => {
+                tracing::warn!(jwt_secret.id = %id, why, "a token names a secret that cannot be opened");
+                tokens::INVALID
+            }
+            SealError::Key(_) => error.into(),
+        })
     }
 }
 
@@ -81,10 +92,42 @@ pub(super) async fn signing(
     deps: &Deps,
     found: Option<(JwtSecretId, String)>,
 ) -> Result<JwtSecret, SessionError> {
-    match found {
-        Some((id, sealed)) => Ok(JwtSecret::open(&deps.keys, id, &sealed)?),
-        None => make_first(deps).await,
+    let Some((id, sealed)) = found else { return make_first(deps).await };
+    match JwtSecret::open(&deps.keys, id, &sealed) {
+        Err(SealError::Unreadable(why)) => replace_unreadable(deps, id, why).await,
+        opened => Ok(opened?),
     }
+}
+
+/// Another one signs from now on: otherwise nobody could sign in, not even to replace it. The lost one has its overlap all
+/// the same, because its root key may come back.
+async fn replace_unreadable(
+    deps: &Deps,
+    lost: JwtSecretId,
+    why: &'static str,
+) -> Result<JwtSecret, SessionError> {
+    tracing::error!(jwt_secret.id = %lost, why, "the secret that signs tokens cannot be opened; it is replaced");
+    let (id, sealed) = fresh(deps)?;
+    let (id, sealed) = deps
+        .db
+        .transaction(async |tx| {
+            store::lock(tx).await?;
+            match store::find_signing(tx).await? {
+                // Somebody else's sign-in was faster.
+                Some((signing, sealed)) if signing != lost => Ok((signing, sealed)),
+                _ => {
+                    let overlap = overlap(deps, tx, &RotateJwtSecret::default()).await?;
+                    store::retire_signing(tx, overlap).await?;
+                    store::insert(tx, id, &sealed, None).await?;
+                    let details =
+                        json!({ "retired": lost, "overlap_seconds": overlap.as_secs(), "reason": why });
+                    record(tx, Actor::System, Action::JwtSecretRotate, id, details).await?;
+                    Ok::<_, SessionError>((id, sealed.clone()))
+                }
+            }
+        })
+        .await?;
+    Ok(JwtSecret::open(&deps.keys, id, &sealed)?)
 }
 
 async fn make_first(deps: &Deps) -> Result<JwtSecret, SessionError> {

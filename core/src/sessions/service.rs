@@ -61,7 +61,7 @@ async fn look_up(
     let conn = deps.db.conn().await?;
     // Asked before the signature is checked, because the secret is part of the answer: a second round trip otherwise.
     let known = store::known(&conn, &presented, requested.slug()).await?.ok_or(tokens::INVALID)?;
-    let secret = JwtSecret::open(&deps.keys, presented.secret, &known.sealed)?;
+    let secret = JwtSecret::open_named(&deps.keys, presented.secret, &known.sealed)?;
     let claims = tokens::read_access(&secret, bearer)?;
     if !known.secret_accepted {
         let why = "the secret that signed the token was replaced; refresh it or sign in again";
@@ -165,7 +165,7 @@ pub async fn refresh(deps: &Deps, refresh_token: &str) -> Result<TokenPair, Sess
 pub async fn logout(deps: &Deps, bearer: &str) -> Result<(), SessionError> {
     let presented = tokens::presented(bearer)?;
     let sealed = jwt_secrets_store::find_accepted(&deps.db.conn().await?, presented.secret).await?;
-    let secret = JwtSecret::open(&deps.keys, presented.secret, &sealed.ok_or(tokens::INVALID)?)?;
+    let secret = JwtSecret::open_named(&deps.keys, presented.secret, &sealed.ok_or(tokens::INVALID)?)?;
     let claims = tokens::read_access(&secret, bearer)?;
     deps.db
         .transaction(async |tx| {

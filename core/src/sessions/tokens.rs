@@ -25,13 +25,22 @@ const REFRESH_PREFIX: &str = "plr_";
 pub(super) const INVALID: SessionError = SessionError::Unauthenticated("the token is not valid");
 
 /// What a refresh token says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct RefreshToken {
     pub session: SessionId,
     pub sequence: i32,
     pub generation: i32,
     pub epoch: i32,
     pub secret: [u8; 32],
+}
+
+impl std::fmt::Debug for RefreshToken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RefreshToken")
+            .field("session", &self.session)
+            .field("sequence", &self.sequence)
+            .finish_non_exhaustive()
+    }
 }
 
 const SIGNED_BYTES: usize = 16 + 4 + 4 + 4 + 32;
@@ -81,7 +90,7 @@ impl RefreshToken {
         bytes.extend(self.generation.to_be_bytes());
         bytes.extend(self.epoch.to_be_bytes());
         bytes.extend(self.secret);
-        let mac = mac(keys, &bytes)?.finalize().into_bytes();
+        let mac = mac(keys.key(Domain::Sessions)?, &bytes).finalize().into_bytes();
         bytes.extend(mac);
         Ok([REFRESH_PREFIX, &URL_SAFE_NO_PAD.encode(bytes)].concat())
     }
@@ -94,7 +103,10 @@ impl RefreshToken {
             .filter(|bytes| bytes.len() == TOKEN_BYTES)
             .ok_or(INVALID)?;
         let (signed, given) = bytes.split_at(SIGNED_BYTES);
-        mac(keys, signed)?.verify_slice(given).map_err(|_| INVALID)?;
+        let mut keys = keys.every_key(Domain::Sessions)?;
+        if !keys.any(|key| mac(key, signed).verify_slice(given).is_ok()) {
+            return Err(INVALID);
+        }
         let number = |at: usize| i32::from_be_bytes(signed[at..at + 4].try_into().expect("four bytes"));
         Ok(Self {
             session: SessionId(Uuid::from_slice(&signed[..16]).expect("sixteen bytes")),
@@ -111,10 +123,10 @@ pub(super) fn at_rest(token: &str) -> Sha256Digest {
     Sha256Digest::of(token.as_bytes())
 }
 
-fn mac(keys: &Keyring, bytes: &[u8]) -> Result<Hmac<Sha256>, SessionError> {
-    let mut mac = Hmac::<Sha256>::new_from_slice(keys.key(Domain::Sessions)?).expect("any length will do");
+fn mac(key: &[u8; 32], bytes: &[u8]) -> Hmac<Sha256> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("any length will do");
     // The same key seals the secrets of access tokens; the label keeps one use from being taken for the other.
     mac.update(b"plumbline refresh token 1\n");
     mac.update(bytes);
-    Ok(mac)
+    mac
 }

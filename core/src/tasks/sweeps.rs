@@ -14,6 +14,7 @@ use crate::db::{DbError, Tx};
 use crate::dispatch;
 use crate::executors;
 use crate::ids::TaskId;
+use crate::runs;
 
 const BATCH: i64 = 200;
 /// Batches of finished tasks that one sweep deletes at most.
@@ -148,14 +149,16 @@ async fn lose(tx: &Tx<'_>, deps: &Deps, judged: &Judged) -> Result<(), TaskError
     service::finish(tx, judged.task.lease, FinishedOutcome::Dead, Some(why), None).await?;
     request_stop(tx, judged, why).await?;
     dispatch::dead_lettered(tx, deps.ids, &judged.task, why).await?;
+    let (unit, run_id) =
+        (judged.task.business_unit_id, runs::tasks::run_of(judged.task.kind, judged.task.subject_id));
     let entry = Entry {
-        business_unit_id: Some(judged.task.business_unit_id),
+        business_unit_id: Some(unit),
         actor: Actor::System,
         action: Action::ExecutorLost,
         resource_type: "executor",
         resource_id: judged.executor.map(|id| id.to_string()).unwrap_or_default(),
-        workspace_id: None,
-        run_id: None,
+        workspace_id: runs::service::find_workspace_of_task(tx, unit, run_id).await?,
+        run_id,
         details: json!({ "task_id": judged.task.lease.task_id, "reason": why }),
     };
     audit::service::record(tx, &entry).await?;

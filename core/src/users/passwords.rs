@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 
 use tokio::sync::Semaphore;
 
+use crate::secrets::SecretText;
+
 static CORES: LazyLock<Semaphore> =
     LazyLock::new(|| Semaphore::new(std::thread::available_parallelism().map_or(1, usize::from)));
 
@@ -13,15 +15,17 @@ const PASSWORD_BYTES_MAX: usize = 72;
 
 /// The hash of a new password.
 pub async fn hash(password: String, cost: u32) -> Result<String, bcrypt::BcryptError> {
-    in_turn(move || bcrypt::non_truncating_hash(&password, cost)).await
+    let password = SecretText::new(password);
+    in_turn(move || bcrypt::non_truncating_hash(password.expose(), cost)).await
 }
 
 /// Whether the password is the one that was hashed. Without a hash, or with one that is not bcrypt's, the answer is
 /// no and takes as long: nobody learns from the time which e-mails exist.
 pub async fn verify(password: String, hash: Option<String>, cost: u32) -> bool {
+    let password = SecretText::new(password);
     in_turn(move || {
         let usable = password.len() <= PASSWORD_BYTES_MAX && !password.contains('\0');
-        match hash.filter(|_| usable).map(|hash| bcrypt::verify(&password, &hash)) {
+        match hash.filter(|_| usable).map(|hash| bcrypt::verify(password.expose(), &hash)) {
             Some(Ok(same)) => same,
             Some(Err(_)) | None => {
                 let _ = bcrypt::verify("", &nobody(cost));

@@ -17,6 +17,12 @@ impl VariableValue {
     }
 }
 
+impl From<crate::secrets::SecretText> for VariableValue {
+    fn from(text: crate::secrets::SecretText) -> Self {
+        Self(text.expose().to_owned())
+    }
+}
+
 impl From<String> for VariableValue {
     fn from(text: String) -> Self {
         Self(text)

@@ -74,7 +74,7 @@ pub fn replay(deps: &Deps, run: RunId, pinned: &PinnedVariables) -> Result<Vec<R
         return if is_whole { Ok(Vec::new()) } else { Err(VariableError::Lost("the values are missing")) };
     };
     let text = match deps.keys.open(Domain::Variables, place(run), sealed) {
-        Ok(text) => zeroize::Zeroizing::new(text),
+        Ok(text) => text,
         Err(SealError::Unreadable(reason)) => return Err(VariableError::Lost(reason)),
         Err(error @ SealError::Key(_)) => return Err(error.into()),
     };

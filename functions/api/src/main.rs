@@ -1,12 +1,13 @@
 //! The Lambda of the users' routes.
 
 use anyhow::Context as _;
+use plumbline_runtime::Function;
 
 // A function has one request at a time: a second thread would only be woken for nothing.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     plumbline_runtime::init_logs();
-    let deps = plumbline_runtime::deps_from_environment().await?;
+    let deps = plumbline_runtime::deps_from_environment(Function::Api).await?;
     lambda_http::run(plumbline_api::router(deps))
         .await
         .map_err(anyhow::Error::from_boxed)

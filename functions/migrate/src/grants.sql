@@ -50,16 +50,16 @@ GRANT SELECT ON users, memberships, invites, user_presence, sessions, login_atte
     finished_tasks, launch_budget, workspaces, blobs, runs, run_steps, log_chunks, touched_resources, artifacts, executors,
     tickets, tfstates, state_versions, quarantined_states, state_uploads, api_keys, api_key_workspaces, ci_trust_rules,
     ci_trust_rule_workspaces, ci_issuers, audit_entries, audit_heads, audit_checkpoints, git_credentials, variables,
-    variable_sets, variable_set_workspaces TO plumbline_api;
+    variable_sets, variable_set_workspaces, rekeys, rekey_columns TO plumbline_api;
 GRANT INSERT, UPDATE ON business_units, user_presence, sessions, login_attempts, idempotency_keys, queue_units, workspaces,
-    runs, run_steps, tfstates, quarantined_states, api_keys TO plumbline_api;
+    runs, run_steps, tfstates, quarantined_states, api_keys, rekeys TO plumbline_api;
 GRANT INSERT, UPDATE, DELETE ON users, memberships, invites TO plumbline_api;
 GRANT INSERT ON api_key_workspaces, ci_trust_rule_workspaces TO plumbline_api;
 GRANT INSERT, DELETE ON ci_trust_rules TO plumbline_api;
 -- That an issuer's keys are wanted; the keys themselves are for outbound to write.
 GRANT INSERT (issuer, asked_at), UPDATE (asked_at) ON ci_issuers TO plumbline_api;
 GRANT INSERT, UPDATE, DELETE ON tasks, git_credentials TO plumbline_api;
-GRANT INSERT ON finished_tasks, state_versions, blobs TO plumbline_api;
+GRANT INSERT ON finished_tasks, state_versions, blobs, rekey_columns TO plumbline_api;
 GRANT UPDATE ON launch_budget, tickets, executors TO plumbline_api;
 GRANT DELETE ON workspaces TO plumbline_api;
 GRANT SELECT, INSERT, UPDATE ON platform_config, unit_config, jwt_secrets TO plumbline_api;
@@ -121,7 +121,7 @@ GRANT SELECT, UPDATE (jwks, fetched_at) ON ci_issuers TO plumbline_outbound;
 -- reconciler: every sweep. It forgets sessions but reads no password.
 GRANT SELECT ON user_presence, sessions, login_attempts, idempotency_keys, tasks, finished_tasks, queue_units, launch_budget,
     executors, tickets, runs, run_steps, log_chunks, artifacts, blobs, workspaces, tfstates, state_versions, quarantined_states,
-    state_uploads, audit_entries, audit_heads, audit_checkpoints TO plumbline_reconciler;
+    state_uploads, audit_entries, audit_heads, audit_checkpoints, rekeys, rekey_columns TO plumbline_reconciler;
 GRANT DELETE ON api_keys, user_presence, sessions, login_attempts, idempotency_keys, finished_tasks, blobs, jwt_secrets
     TO plumbline_reconciler;
 GRANT SELECT (id, accepted_until) ON jwt_secrets TO plumbline_reconciler;
@@ -134,3 +134,17 @@ GRANT UPDATE ON launch_budget, runs, run_steps, workspaces TO plumbline_reconcil
 GRANT UPDATE (stored_at) ON audit_checkpoints TO plumbline_reconciler;
 -- Locking rows asks for the right to update a column of them; the priority of a finished task means nothing any more.
 GRANT UPDATE (priority) ON finished_tasks TO plumbline_reconciler;
+-- Sealing again under another root key. Each sealed column needs SELECT of it and of the row's id, and UPDATE of it; those of
+-- runs and tasks are above.
+GRANT UPDATE (payload) ON finished_tasks TO plumbline_reconciler;
+GRANT SELECT (id, value_sealed), UPDATE (value_sealed) ON variables TO plumbline_reconciler;
+GRANT SELECT (id, keys_sealed), UPDATE (keys_sealed) ON aws_accounts TO plumbline_reconciler;
+GRANT SELECT (id, client_secret_sealed), UPDATE (client_secret_sealed) ON azure_subscriptions TO plumbline_reconciler;
+GRANT SELECT (id, service_account_sealed), UPDATE (service_account_sealed) ON gcp_projects TO plumbline_reconciler;
+GRANT SELECT (id, kubeconfig_sealed), UPDATE (kubeconfig_sealed) ON clusters TO plumbline_reconciler;
+GRANT SELECT (id, secret_sealed), UPDATE (secret_sealed) ON git_credentials TO plumbline_reconciler;
+GRANT SELECT (id, sealed), UPDATE (sealed) ON platform_config TO plumbline_reconciler;
+GRANT SELECT (id, sealed), UPDATE (sealed) ON unit_config TO plumbline_reconciler;
+GRANT SELECT (id, sealed), UPDATE (sealed) ON jwt_secrets TO plumbline_reconciler;
+GRANT UPDATE ON rekeys TO plumbline_reconciler;
+GRANT INSERT, UPDATE ON rekey_columns TO plumbline_reconciler;

@@ -1,8 +1,10 @@
-//! Brings the database to this version, once per deploy: migrations, then the functions' roles with their grants.
+//! Brings the database to this version, once per deploy: migrations, then the functions' roles with their grants. Refuses a
+//! deploy that leaves out a root key which values are still sealed with.
 //!
 //! Never run on a request path. Running it again changes nothing.
 
 use plumbline_core::db::{Db, DbError, Query as _, migrate};
+use plumbline_core::rekeys;
 use serde::Serialize;
 
 /// The roles that grants are given to, one per function.
@@ -45,4 +47,18 @@ pub async fn handle(db: &Db) -> Result<Report, DbError> {
         );
     }
     Ok(Report { migrations_applied, grants_applied })
+}
+
+/// The names of the root keys that the functions of this deploy are given, and of those that are lost for good.
+pub const ROOT_KEY_IDS: &str = "PLUMBLINE_ROOT_KEY_IDS";
+
+/// Refuses to go on where a value is sealed under none of these root keys, separated by blanks. It is names that are asked
+/// for: no key is needed here.
+pub async fn check_roots(db: &Db, key_ids: Option<&str>) -> anyhow::Result<()> {
+    let Some(key_ids) = key_ids else {
+        tracing::warn!("{ROOT_KEY_IDS} is not set: nobody looks whether a root key was taken away too early");
+        return Ok(());
+    };
+    let known: Vec<&str> = key_ids.split_whitespace().collect();
+    Ok(rekeys::service::check_roots(&db.conn().await?, &known).await?)
 }

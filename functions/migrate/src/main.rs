@@ -10,6 +10,8 @@ async fn main() -> Result<(), Error> {
     let db = plumbline_runtime::database_from_environment()?;
     lambda_runtime::run(service_fn(|_event: LambdaEvent<Value>| async {
         let report = plumbline_migrate::handle(&db).await?;
+        let key_ids = plumbline_runtime::Environment::of_process();
+        plumbline_migrate::check_roots(&db, key_ids.find(plumbline_migrate::ROOT_KEY_IDS)).await?;
         Ok::<_, Error>(serde_json::to_value(report)?)
     }))
     .await

@@ -1,6 +1,7 @@
 //! The reconciler as a Lambda function, invoked by a schedule.
 
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
+use plumbline_runtime::Function;
 use plumbline_worker::{InvokedOutbound, launcher};
 use serde_json::Value;
 
@@ -8,7 +9,7 @@ use serde_json::Value;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     plumbline_runtime::init_logs();
-    let deps = plumbline_runtime::deps_from_environment().await?;
+    let deps = plumbline_runtime::deps_from_environment(Function::Reconciler).await?;
     let launcher = launcher::from_environment().await?;
     let outbound = InvokedOutbound::from_environment().await?;
     run(service_fn(|_event: LambdaEvent<Value>| async {

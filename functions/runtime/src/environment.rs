@@ -6,7 +6,9 @@ use std::sync::Arc;
 use plumbline_core::Deps;
 use plumbline_core::db::Db;
 use plumbline_core::ids::IdSource;
+use plumbline_core::secrets::SecretText;
 
+use crate::functions::Function;
 use crate::{database, keys, limits, stores};
 
 /// Where STS answers, instead of its public addresses.
@@ -39,9 +41,9 @@ impl SettingError {
     }
 }
 
-/// The variables of a process, as a value: tests make their own.
+/// The variables of a process, as a value: tests make their own. Any of them may be a secret.
 #[derive(Clone, Default)]
-pub struct Environment(BTreeMap<String, String>);
+pub struct Environment(BTreeMap<String, SecretText>);
 
 impl std::fmt::Debug for Environment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -51,7 +53,7 @@ impl std::fmt::Debug for Environment {
 
 impl<K: Into<String>, V: Into<String>> FromIterator<(K, V)> for Environment {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(variables: I) -> Self {
-        Self(variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
+        Self(variables.into_iter().map(|(name, value)| (name.into(), SecretText::new(value))).collect())
     }
 }
 
@@ -65,7 +67,7 @@ impl Environment {
 
     /// `None` if it is not set, or empty.
     pub fn find(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
+        self.0.get(name).map(SecretText::expose).filter(|value| !value.is_empty())
     }
 
     pub(crate) fn get(&self, name: &str, meaning: &'static str) -> Result<&str, SettingError> {
@@ -74,13 +76,16 @@ impl Environment {
 
     /// Names and values of the variables that begin with the prefix, without it.
     pub(crate) fn with_prefix<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
-        self.0.iter().filter_map(move |(name, value)| Some((name.strip_prefix(prefix)?, value.as_str())))
+        self.0.iter().filter_map(move |(name, value)| Some((name.strip_prefix(prefix)?, value.expose())))
     }
 }
 
-/// Wires a function from its process's environment: database, object store, waker, keys, limits.
-pub async fn deps_from_environment() -> anyhow::Result<Deps> {
-    deps_from(&Environment::of_process()).await
+/// Wires a function from its process's environment: database, object store, waker, keys, limits. Refuses to start one
+/// that lacks a key.
+pub async fn deps_from_environment(function: Function) -> anyhow::Result<Deps> {
+    let environment = Environment::of_process();
+    keys::check(function, &keys::keyring(&environment)?)?;
+    deps_from(&environment).await
 }
 
 /// Wires a function from the given settings. Nothing is connected yet.
@@ -101,6 +106,7 @@ pub async fn deps_from(environment: &Environment) -> anyhow::Result<Deps> {
         allow_private_addresses: allow_private_addresses(environment)?,
         // Only `callback` hands out bundles.
         task_identity: None,
+        audit_signer: stores::audit_signer(environment).await?,
         sts_endpoint: environment.find(STS_ENDPOINT).map(Into::into),
     })
 }

@@ -1,6 +1,6 @@
 //! What each function is given, and no other.
 
-use plumbline_core::secrets::Domain;
+use plumbline_core::secrets::{Domain, Keyring};
 
 /// A function that serves: `migrate` runs before them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,5 +78,35 @@ impl Function {
             Self::Outbound => &[Domain::Git, Domain::Aws],
             Self::Reconciler => &[Domain::Executors, Domain::Audit],
         }
+    }
+
+    /// Its keys out of all. While a root key is being replaced the reconciler also gets the keys of what it seals again,
+    /// and loses them with the last previous root.
+    pub fn keys(self, all: &Keyring) -> Keyring {
+        let mut domains = self.key_domains().to_vec();
+        if self == Self::Reconciler && all.is_rotating() {
+            domains.extend(Domain::ALL.into_iter().filter(|domain| domain.seals()));
+        }
+        all.only(&domains)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reconciler_can_open_secrets_only_while_a_root_key_is_replaced() {
+        let (old, new) = ("an old root key, 32 characters or more", "a new root key, 32 characters or more");
+        let (one, two) = (Keyring::from_root(new), Keyring::from_roots(new, &[old]));
+        let (one, two) = (one.expect("a root"), two.expect("two roots"));
+        for domain in Domain::ALL.into_iter().filter(|domain| domain.seals()) {
+            assert!(Function::Reconciler.keys(&one).key(domain).is_err(), "{domain:?}");
+            assert!(Function::Reconciler.keys(&two).key(domain).is_ok(), "{domain:?}");
+            let has = |function: Function| function.keys(&two).key(domain).is_ok();
+            let checks_tokens = domain == Domain::Sessions;
+            assert!(!has(Function::Worker) && has(Function::Tfstate) == checks_tokens, "{domain:?}");
+        }
+        assert!(Function::Reconciler.keys(&two).key(Domain::Blobs).is_err(), "it seals nothing");
     }
 }

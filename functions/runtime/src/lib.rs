@@ -14,7 +14,10 @@
 //! | `PLUMBLINE_BLOBS_URL` | where signed URLs of a directory point; default: the public URL with `/blobs` |
 //! | `PLUMBLINE_WAKER` | `sqs:<queue URL>` or `none` (default) |
 //! | `PLUMBLINE_KEY_ID`, `PLUMBLINE_KEY_<DOMAIN>` | the derived keys of this function |
+//! | `PLUMBLINE_PREVIOUS_KEY_<DOMAIN>` | keys of other roots, which only open, while a root key is replaced |
+//! | `CREDENTIAL_ENCRYPTION_KEY_PREVIOUS` | other root keys, one a line, beside the root key |
 //! | `CREDENTIAL_ENCRYPTION_KEY` | the root key, where one process is every function; never beside derived keys |
+//! | `PLUMBLINE_AUDIT_KMS_KEY` | the key of AWS KMS that signs audit checkpoints; default: the key of the domain `AUDIT` |
 //! | `PLUMBLINE_LAUNCHER` | `ecs` (default) or `local`: where executors run |
 //! | `PLUMBLINE_EXECUTOR_ROLE`, `PLUMBLINE_STS_ENDPOINT` | how `callback` knows executors on ECS |
 //! | `PLUMBLINE_LIMIT_<NAME>` | overrides a limit: `30` or `30s`, `5m`, `4h`; bytes as `1048576`, `256KiB`, `5MiB` |

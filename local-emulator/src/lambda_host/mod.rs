@@ -26,7 +26,6 @@ pub(crate) struct FunctionHost {
     inner: Arc<Inner>,
 }
 
-#[derive(Debug)]
 struct Inner {
     name: &'static str,
     program: PathBuf,
@@ -34,6 +33,12 @@ struct Inner {
     timeout: Duration,
     idle: Mutex<Vec<Environment>>,
     room: Semaphore,
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Inner").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 /// Why an invocation gave no answer.

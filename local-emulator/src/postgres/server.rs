@@ -24,7 +24,7 @@ const RANDOM_PORT_ATTEMPTS: usize = 5;
 const LOG_LINES_SHOWN: usize = 5;
 
 /// How a cluster is run.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Settings {
     /// Wanted directory of the cluster; see [`Place`].
     pub directory: PathBuf,
@@ -42,13 +42,27 @@ pub struct Settings {
     pub connections_max: u32,
 }
 
+impl std::fmt::Debug for Settings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Settings")
+            .field("directory", &self.directory)
+            .field("port", &self.port)
+            .finish_non_exhaustive()
+    }
+}
+
 /// A running cluster. Dropping it asks the server to end; [`Cluster::stop`] also waits.
-#[derive(Debug)]
 pub struct Cluster {
     server: Child,
     /// Where it listens, on loopback.
     pub port: u16,
     password: String,
+}
+
+impl std::fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cluster").field("port", &self.port).finish_non_exhaustive()
+    }
 }
 
 impl Cluster {

@@ -13,6 +13,7 @@ mod integrations;
 mod jwt_secrets;
 mod permissions;
 mod presence;
+mod rekeys;
 mod repeated;
 mod repositories;
 mod runs;

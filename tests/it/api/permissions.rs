@@ -60,13 +60,17 @@ impl Everybody {
         let elsewhere = insert_workspace(plane, unit.backend.unit, "runs_and_people").await;
         let confined = json!({ "name": "k", "capability": "admin", "workspace_ids": [elsewhere] });
         plane.admin_token().await;
+        let superadmin = plane.login(ADMIN_EMAIL).await;
+        // One to look at.
+        let rekey = plane.call("POST", "/api/v1/admin/rekey", superadmin.as_str(), None).await;
+        assert_eq!(rekey.0, StatusCode::ACCEPTED);
         let executor = live_executor(&unit).await;
         let mut tokens = BTreeMap::from([
             ("anonymous", None),
             ("viewer", Some(plane.member(unit.backend.unit, Role::Viewer).await)),
             ("operator", Some(plane.member(unit.backend.unit, Role::Operator).await)),
             ("admin", Some(admin.clone())),
-            ("superadmin", Some(plane.login(ADMIN_EMAIL).await)),
+            ("superadmin", Some(superadmin)),
             ("confined", Some(key(plane, &admin, confined).await)),
             ("executor", Some(executor)),
             ("expired", Some(expired)),

@@ -2,16 +2,15 @@
 
 mod accounts;
 mod ci_logins;
+mod complete;
 mod git_credentials;
+mod installation;
 mod people;
 mod settings;
 mod states;
 mod variables;
 mod world;
 
-use std::collections::BTreeSet;
-
-use clap::CommandFactory as _;
 use serde_json::Value;
 
 use self::world::{IDS, id, path, replies, server};
@@ -44,6 +43,7 @@ fn rows() -> Vec<Row> {
     rows.extend(runs());
     rows.extend(states::rows());
     rows.extend(operators());
+    rows.extend(installation::rows());
     rows.extend(people::rows());
     rows.extend(settings::rows());
     rows.extend(git_credentials::rows());
@@ -199,18 +199,6 @@ fn runs() -> Vec<Row> {
 fn operators() -> Vec<Row> {
     vec![
         (
-            "audit list --workspace W --run R --action run.approve",
-            "GET /audit?workspace_id=W&run_id=R&action=run.approve",
-            Get("GET /audit"),
-            "SEQ WHEN ACTION RESOURCE BY\n7 - run.approve run R U",
-        ),
-        (
-            "audit verify",
-            "GET /audit/verify",
-            Get("GET /audit/verify"),
-            "The audit log is whole: 40 entries in 2 chains.",
-        ),
-        (
             "tasks list --kind run_plan --subject R",
             "GET /tasks?kind=run_plan&subject_id=R",
             Get("GET /tasks"),
@@ -292,30 +280,4 @@ async fn every_command_asks_the_server_and_shows_the_answer_to_people_and_to_scr
             }
         }
     }
-}
-
-/// The words of every command that has none below it.
-fn leaves(command: &clap::Command, before: &str, into: &mut BTreeSet<String>) {
-    for below in command.get_subcommands().filter(|below| below.get_name() != "help") {
-        let words = format!("{before} {}", below.get_name());
-        if below.has_subcommands() {
-            leaves(below, &words, into);
-        } else {
-            into.insert(words.trim().to_owned());
-        }
-    }
-}
-
-#[test]
-fn no_command_is_without_its_row() {
-    let mut all = BTreeSet::new();
-    leaves(&plumbline_cli::args::Args::command(), "", &mut all);
-    // It needs no server, and has a test of its own.
-    assert!(all.remove("completions") && all.len() > 40, "{all:?}");
-    let lines: Vec<&str> = rows().iter().map(|row| row.0).collect();
-    let missing: Vec<&String> = all
-        .iter()
-        .filter(|words| !lines.iter().any(|line| format!("{line} ").starts_with(&format!("{words} "))))
-        .collect();
-    assert_eq!(missing, Vec::<&String>::new());
 }

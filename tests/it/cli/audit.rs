@@ -24,6 +24,50 @@ async fn verify_fails_when_a_chain_is_broken() {
 }
 
 #[tokio::test]
+async fn a_checkpoint_that_does_not_hold_is_named() {
+    let server = FakeServer::start().await;
+    let plumb = Plumb::signed_in(&server).await;
+    let faults =
+        json!([{ "sequence": 3, "reason": "the checkpoint is forged: its signature does not hold" }]);
+    let verdict = json!({ "ok": false, "chains": 1, "entries": 4, "broken": [],
+                          "checkpoint": { "sequence": 3, "ok": false, "faults": faults } });
+    server.on("GET", "/audit/verify", [Reply::json(&verdict)]);
+    let ran = plumb.run(&["audit", "verify"]).await;
+    assert_eq!(ran.code, 1);
+    assert!(ran.stdout.contains("checkpoint") && ran.stdout.contains("forged"), "{ran:?}");
+}
+
+#[tokio::test]
+async fn a_rekey_is_followed_until_it_has_ended() {
+    let server = FakeServer::start().await;
+    let plumb = Plumb::signed_in(&server).await;
+    let job = |status: &str, resealed: i64, unreadable: i64| {
+        let column = json!({ "table": "runs", "column": "variables_sealed", "resealed": resealed, "remaining": unreadable,
+                             "unreadable": unreadable, "unreadable_rows": if unreadable > 0 { vec![ID] } else { vec![] } });
+        json!({ "id": ID, "key_id": "0a1b2c3d", "status": status, "note": null, "columns": [column] })
+    };
+    server.on("POST", "/admin/rekey", [Reply::status(202, &job("running", 0, 0))]);
+    server.on("GET", "/admin/rekey", [Reply::json(&job("running", 5, 0)), Reply::json(&job("done", 9, 0))]);
+
+    let begun = plumb.run(&["admin", "rekey"]).await;
+    assert_eq!((begun.code, server.asked("GET", "/admin/rekey").len()), (0, 0), "{begun:?}");
+    let followed = plumb.run(&["admin", "rekey", "--follow"]).await;
+    assert!(
+        followed.code == 0 && followed.stdout.contains("done") && followed.stdout.contains('9'),
+        "{followed:?}"
+    );
+    assert!(
+        server.asked("POST", "/admin/rekey").iter().all(|asked| asked.header("idempotency-key").is_some())
+    );
+
+    server.on("GET", "/admin/rekey", [Reply::json(&job("failed", 8, 1))]);
+    let asked = server.asked("POST", "/admin/rekey").len();
+    let failed = plumb.run(&["admin", "rekey", "--status"]).await;
+    assert!(failed.code == 1 && failed.stdout.contains(ID), "{failed:?}");
+    assert_eq!(server.asked("POST", "/admin/rekey").len(), asked, "looking starts nothing");
+}
+
+#[tokio::test]
 async fn a_lock_names_its_holder_and_is_broken_only_by_force() {
     let server = FakeServer::start().await;
     let plumb = Plumb::signed_in(&server).await;

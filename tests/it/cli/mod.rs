@@ -3,6 +3,7 @@
 mod answers;
 mod approvals;
 mod audit;
+mod audit_files;
 mod cloud_accounts;
 mod config;
 mod contract;

@@ -99,6 +99,26 @@ async fn a_restart_finds_what_the_first_run_kept() {
 }
 
 #[tokio::test]
+async fn a_start_without_a_root_key_that_still_seals_something_is_refused_until_it_is_given_up() {
+    let scratch = scratch();
+    let start = async || Emulator::start(Options::scratch(scratch.path(), programs())).await;
+    let first = start().await.expect("it starts");
+    Session::sign_in(&first.facts).await;
+    let name = first.deps.keys.key_id().to_owned();
+    first.stop().await.expect("it stops");
+
+    let (root, old) = (scratch.path().join("root-key"), scratch.path().join("old"));
+    std::fs::rename(&root, &old).expect("moved");
+    let refused = start().await.err().expect("the secret of access tokens opens no more").to_string();
+    assert!(refused.contains(&format!("jwt_secrets.sealed under {name}")), "{refused}");
+
+    std::fs::write(scratch.path().join("root-key.lost"), format!("{name}\n")).expect("written");
+    let given_up = start().await.expect("it starts without");
+    Session::sign_in(&given_up.facts).await;
+    given_up.stop().await.expect("it stops");
+}
+
+#[tokio::test]
 async fn secrets_can_be_read_by_their_owner_alone() {
     let scratch = scratch();
     let emulator = Emulator::start(Options::scratch(scratch.path(), programs())).await.expect("it starts");

@@ -20,6 +20,6 @@ mod schedule;
 mod sql_barrier;
 mod stage;
 mod stale;
-mod worker_program;
+pub mod worker_program;
 
 mod kills;

@@ -68,7 +68,8 @@ impl Drop for WorkerProgram {
     }
 }
 
-fn runtime_api() -> Router {
+/// Gives one invocation and then none.
+pub fn runtime_api() -> Router {
     Router::new()
         .route("/2018-06-01/runtime/invocation/next", get(next))
         .route("/2018-06-01/runtime/invocation/{id}/{answer}", post(|| async { StatusCode::ACCEPTED }))

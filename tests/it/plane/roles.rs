@@ -56,11 +56,9 @@ impl TestPlane {
     pub fn as_function(&self, function: Function) -> Deps {
         match self.roles.get(&function) {
             None => self.deps.clone(),
-            Some(db) => Deps {
-                db: db.clone(),
-                keys: Arc::new(self.deps.keys.only(function.key_domains())),
-                ..self.deps.clone()
-            },
+            Some(db) => {
+                Deps { db: db.clone(), keys: Arc::new(function.keys(&self.deps.keys)), ..self.deps.clone() }
+            }
         }
     }
 }

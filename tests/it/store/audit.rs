@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use plumbline_core::access::{Actor, Credential, Ctx, Role, Scope};
-use plumbline_core::audit::{self, Action, CheckpointBody, Entry, SignedCheckpoint, Verification};
+use plumbline_core::audit::{
+    self, Action, CheckpointBody, Entry, PublicKey, Signed, SignedCheckpoint, Verification,
+};
 use plumbline_core::db::{Conn, DbError, Query as _};
 use plumbline_core::ids::{BusinessUnitId, SessionId};
 use plumbline_runtime::Function;
@@ -11,7 +13,7 @@ use serde_json::json;
 
 use crate::plane::TestPlane;
 
-fn entry(unit: Option<BusinessUnitId>, n: i64) -> Entry {
+pub(super) fn entry(unit: Option<BusinessUnitId>, n: i64) -> Entry {
     Entry {
         business_unit_id: unit,
         actor: Actor::System,
@@ -24,7 +26,7 @@ fn entry(unit: Option<BusinessUnitId>, n: i64) -> Entry {
     }
 }
 
-fn auditor(scope: Scope) -> Ctx {
+pub(super) fn auditor(scope: Scope) -> Ctx {
     Ctx {
         actor: Actor::System,
         credential: Credential::Session(SessionId(uuid::Uuid::nil())),
@@ -37,16 +39,16 @@ fn auditor(scope: Scope) -> Ctx {
     }
 }
 
-async fn record(plane: &TestPlane, unit: Option<BusinessUnitId>, n: i64) {
+pub(super) async fn record(plane: &TestPlane, unit: Option<BusinessUnitId>, n: i64) {
     let write = plane.db().transaction(async |tx| audit::service::record(tx, &entry(unit, n)).await);
     write.await.expect("recorded");
 }
 
-async fn verify(plane: &TestPlane) -> Verification {
+pub(super) async fn verify(plane: &TestPlane) -> Verification {
     audit::service::verify(&plane.as_function(Function::Api), &auditor(Scope::All)).await.expect("verified")
 }
 
-async fn checkpoint(plane: &TestPlane) -> bool {
+pub(super) async fn checkpoint(plane: &TestPlane) -> bool {
     audit::service::checkpoint(&plane.as_function(Function::Reconciler)).await.expect("sealed")
 }
 
@@ -129,7 +131,7 @@ async fn entries_cannot_be_changed_removed_or_invented() {
 
 #[tokio::test]
 async fn every_kind_of_tampering_is_found() {
-    let cases: [(&str, i64, &str); 7] = [
+    let cases: [(&str, i64, &str); 8] = [
         ("UPDATE audit_entries SET canonical = 'x' WHERE sequence = 2", 2, "content"),
         ("UPDATE audit_entries SET action = 'run.approve' WHERE sequence = 2", 2, "columns"),
         ("UPDATE audit_entries SET details = '{}' WHERE sequence = 3", 3, "columns"),
@@ -140,6 +142,13 @@ async fn every_kind_of_tampering_is_found() {
         ),
         ("DELETE FROM audit_entries WHERE sequence = 2", 3, "missing"),
         ("DELETE FROM audit_entries WHERE sequence = 4", 4, "head"),
+        (
+            "UPDATE audit_entries SET sequence = 1002 WHERE sequence = 2;
+             UPDATE audit_entries SET sequence = 2 WHERE sequence = 3;
+             UPDATE audit_entries SET sequence = 3 WHERE sequence = 1002",
+            2,
+            "follow",
+        ),
         (
             "UPDATE audit_entries SET canonical = 'x', hash = sha256(previous_hash || 'x') WHERE sequence = 2",
             2,
@@ -214,23 +223,46 @@ async fn checkpoints_lie_in_the_object_store_and_verify_there_alone() {
     assert!(checkpoint(&plane).await);
     let bytes = plane.deps.blobs.get("audit/checkpoints/1.json").await.expect("a copy");
     let mut copy: SignedCheckpoint = serde_json::from_slice(&bytes).expect("a checkpoint");
-    assert!(copy.holds(&copy.public_key.clone()));
+    let keys = [PublicKey::parse(&copy.public_key).expect("a public key")];
+    assert_eq!(copy.signed(&keys), Signed::ByTrusted);
+    assert_eq!(copy.signed(&[]), Signed::ByUnknown);
     let body: CheckpointBody = serde_json::from_str(&copy.body).expect("a body");
     assert_eq!((body.sequence, body.heads.len()), (1, 1));
-    let other =
-        SignedCheckpoint { body: copy.body.replace("\"sequence\":1", "\"sequence\":2"), ..copy.clone() };
-    assert!(!other.holds(&copy.public_key));
-    copy.hash = plumbline_core::digest::Sha256Digest::of(b"x");
-    assert!(!copy.holds(&copy.public_key.clone()));
+    copy.body = copy.body.replace("\"sequence\":1", "\"sequence\":2");
+    assert_eq!(copy.signed(&keys), Signed::Falsely);
 }
 
 #[tokio::test]
-async fn removed_and_rewritten_checkpoints_are_found() {
-    for sql in [
-        "DELETE FROM audit_checkpoints WHERE sequence = 2",
-        "DELETE FROM audit_checkpoints WHERE sequence = 1",
-        "UPDATE audit_checkpoints SET signature = repeat('x', 64)::bytea WHERE sequence = 2",
-        "UPDATE audit_checkpoints SET body = replace(convert_from(body, 'UTF8'), '\"format\":1', '\"format\":2')::bytea",
+async fn removed_rewritten_and_forged_checkpoints_are_found_and_named() {
+    for (sql, sequence, word) in [
+        ("DELETE FROM audit_checkpoints WHERE sequence = 2", 2, "lost"),
+        ("DELETE FROM audit_checkpoints WHERE sequence = 1", 2, "missing"),
+        ("DELETE FROM audit_checkpoints", 1, "lost"),
+        (
+            "UPDATE audit_checkpoints SET signature = repeat('x', 64)::bytea WHERE sequence = 2",
+            2,
+            "signature does not hold",
+        ),
+        (
+            "UPDATE audit_checkpoints SET body = replace(convert_from(body, 'UTF8'), '\"format\":1', '\"format\":2')::bytea
+             WHERE sequence = 1",
+            1,
+            "digest",
+        ),
+        (
+            // With its digest put right, as somebody does who knows how: it no longer follows.
+            "WITH forged AS (SELECT replace(convert_from(body, 'UTF8'), '\"format\":1', '\"format\":2')::bytea AS body
+                             FROM audit_checkpoints WHERE sequence = 2)
+             UPDATE audit_checkpoints c SET body = forged.body, hash = sha256(forged.body) FROM forged WHERE sequence = 2",
+            2,
+            "forged",
+        ),
+        (
+            // Under a key of one's own.
+            "UPDATE audit_checkpoints SET key_id = '0123456789abcdef' WHERE sequence = 2",
+            2,
+            "not trusted",
+        ),
     ] {
         let plane = TestPlane::start().await;
         for n in 1..=2 {
@@ -238,7 +270,10 @@ async fn removed_and_rewritten_checkpoints_are_found() {
             assert!(checkpoint(&plane).await);
         }
         tamper(&conn(&plane).await, sql).await;
-        assert!(verify(&plane).await.checkpoint.is_some_and(|checkpoint| !checkpoint.ok), "{sql}");
+        let found = verify(&plane).await;
+        let faults = &found.checkpoint.as_ref().expect("there were some").faults;
+        assert!(!found.ok && !faults.is_empty(), "{sql}: {found:?}");
+        assert!(faults[0].sequence == sequence && faults[0].reason.contains(word), "{sql}: {faults:?}");
     }
 }
 

@@ -1,15 +1,22 @@
 //! Tests of store, one file per feature.
 
 mod audit;
+mod audit_restore;
 mod blobs;
+mod checkpoint_signers;
+pub mod fake_kms;
+mod function_program;
 mod grants;
 mod idempotency;
 mod idle;
 pub mod object_stores;
 mod plans;
 mod pooler;
+pub mod rekeys;
+mod root_keys;
 mod round_trips;
 mod schema;
+mod sealed_columns;
 mod sessions;
 pub mod state_client;
 mod state_refusals;
@@ -18,3 +25,8 @@ mod terraform_client;
 mod tfstates;
 mod tls;
 mod workspaces;
+
+/// Whoever may read the whole audit log.
+pub fn audit_context() -> plumbline_core::access::Ctx {
+    audit::auditor(plumbline_core::access::Scope::All)
+}

@@ -89,6 +89,7 @@ async fn plans(report: &mut Report) -> anyhow::Result<()> {
         local_repos_root: None,
         allow_private_addresses: true,
         task_identity: None,
+        audit_signer: None,
         sts_endpoint: None,
     };
     // Each round of the measurement plans runs that were asked for before: their cost is another row's.

@@ -13,6 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use super::GitError;
 use crate::git_credentials::ssh;
 use crate::limits::Limits;
+use crate::secrets::SecretText;
 
 /// Error output that is kept, in bytes.
 const ERROR_BYTES_MAX: u64 = 16 << 10;
@@ -58,7 +59,7 @@ impl Scratch {
 pub(super) struct Command {
     process: tokio::process::Command,
     configuration: Vec<(String, String)>,
-    secret: Option<String>,
+    secret: Option<SecretText>,
     time_max: Duration,
     output_bytes_max: u64,
 }
@@ -114,7 +115,7 @@ impl Command {
     pub(super) fn use_password(&mut self, username: &str, token: &str) {
         self.configure("credential.helper", CREDENTIAL_HELPER);
         self.process.env("PLUMBLINE_GIT_USERNAME", username).env("PLUMBLINE_GIT_TOKEN", token);
-        self.secret = Some(token.to_owned());
+        self.secret = Some(SecretText::new(token));
     }
 
     /// Connects with this key to a host that shows one of these, at the first of its addresses, whatever the name

@@ -13,31 +13,26 @@ use self::addresses::resolve;
 use self::command::{Command, Scratch};
 use crate::Deps;
 use crate::limits::Limits;
+use crate::secrets::SecretText;
 use crate::workspaces::{RepoUrl, Transport};
 
 /// What lets Git into one repository.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub enum GitLogin {
     /// Over http and https.
     Password {
         /// The user's name.
         username: String,
         /// A token or password.
-        token: String,
+        token: SecretText,
     },
     /// Over ssh.
     Key {
         /// In OpenSSH's format.
-        private_key: String,
+        private_key: SecretText,
         /// What the host may show.
         host_keys: Vec<String>,
     },
-}
-
-impl std::fmt::Debug for GitLogin {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("GitLogin(..)")
-    }
 }
 
 /// Why a repository could not be read. The texts are for people and hold no secrets.

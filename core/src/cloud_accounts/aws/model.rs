@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::cloud_accounts::MaskedSecret;
-use crate::discovery::SecretText;
 use crate::ids::{AwsAccountId, BusinessUnitId};
+use crate::secrets::SecretText;
 use crate::workspaces::present;
 
 /// What can be changed of an account, secrets aside.

@@ -6,7 +6,6 @@ use super::model::{AwsFields, WishedKeys};
 use crate::cloud_accounts::rules::{
     check_bucket, check_description, check_name, check_region, check_secret_word, refuse,
 };
-use crate::discovery::SecretText;
 use crate::protocol::AwsKeys;
 use crate::workspaces::InvalidField;
 
@@ -80,11 +79,11 @@ pub(super) fn check_account_id(account_id: &str) -> Result<(), InvalidField> {
 
 /// The keys of a request: both, or none.
 pub(super) fn check_keys(wished: WishedKeys) -> Result<Option<AwsKeys>, InvalidField> {
-    let (SecretText(access_key_id), SecretText(secret_access_key)) = match wished {
+    let (access_key_id, secret_access_key) = match wished {
         (None, None) => return Ok(None),
         (Some(_), None) => return refuse("secret_access_key", "is needed beside access_key_id"),
         (None, Some(_)) => return refuse("access_key_id", "is needed beside secret_access_key"),
-        (Some(id), Some(secret)) => (id, secret),
+        (Some(id), Some(secret)) => (id.expose().to_owned(), secret.expose().to_owned()),
     };
     check_secret_word("secret_access_key", &secret_access_key, 16..=128)?;
     let is_word = access_key_id.bytes().all(|b| b.is_ascii_alphanumeric());
@@ -240,7 +239,7 @@ mod tests {
 
     #[test]
     fn keys_come_in_pairs_and_are_of_a_user() {
-        let text = |text: &str| Some(SecretText(text.into()));
+        let text = |text: &str| Some(crate::secrets::SecretText::new(text));
         let (id, secret) = (text("AKIA0123456789ABCDEF"), text("s/ecret+of+forty+characters+0123456789ab"));
         let keys = check_keys((id.clone(), secret.clone())).unwrap().unwrap();
         assert_eq!(format!("{keys:?}"), "AwsKeys(..)");

@@ -4,7 +4,7 @@ use super::model::AzureFields;
 use crate::cloud_accounts::rules::{
     check_description, check_name, check_region, check_secret_word, check_uuid, refuse,
 };
-use crate::discovery::SecretText;
+use crate::secrets::SecretText;
 use crate::workspaces::InvalidField;
 
 /// Fields that passed every rule, in their one spelling. Cannot be made otherwise.
@@ -43,7 +43,7 @@ impl AzureSettings {
 }
 
 /// The secret of a service principal.
-pub(super) fn check_secret(SecretText(secret): SecretText) -> Result<String, InvalidField> {
+pub(super) fn check_secret(secret: SecretText) -> Result<SecretText, InvalidField> {
     check_secret_word("client_secret", &secret, 4..=512)?;
     Ok(secret)
 }
@@ -96,7 +96,7 @@ mod tests {
             change(&mut changed);
             assert_eq!(AzureSettings::validate(changed).unwrap_err().field, field);
         }
-        assert!(check_secret(SecretText("abc".into())).is_err());
-        assert!(check_secret(SecretText("a\nb-c".into())).is_err());
+        assert!(check_secret(SecretText::new("abc")).is_err());
+        assert!(check_secret(SecretText::new("a\nb-c")).is_err());
     }
 }

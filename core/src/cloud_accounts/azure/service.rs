@@ -15,7 +15,7 @@ use crate::cloud_accounts::{CloudAccountError, MaskedSecret};
 use crate::db::Tx;
 use crate::ids::AzureSubscriptionId;
 use crate::page::{Page, PageRequest};
-use crate::secrets::{Domain, Place, SealError};
+use crate::secrets::{Domain, Place, SealError, SecretText};
 
 const RESOURCE: &str = "azure_subscription";
 const MISSING: CloudAccountError = CloudAccountError::NotFound("Azure subscription");
@@ -125,7 +125,7 @@ pub async fn delete(deps: &Deps, ctx: &Ctx, id: AzureSubscriptionId) -> Result<(
 pub(in crate::cloud_accounts) fn open(
     deps: &Deps,
     subscription: &StoredAzureSubscription,
-) -> Result<String, SealError> {
+) -> Result<SecretText, SealError> {
     deps.keys.open(Domain::Azure, place(subscription.id), &subscription.client_secret_sealed)
 }
 

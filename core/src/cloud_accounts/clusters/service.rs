@@ -30,7 +30,7 @@ pub async fn create(
     let unit = ctx.unit()?;
     let (fields, kubeconfig, expected_server) = new.split();
     let settings = ClusterSettings::validate(fields)?;
-    let kubeconfig = Kubeconfig::parse(&kubeconfig.0, settings.fields().allow_insecure_tls)?;
+    let kubeconfig = Kubeconfig::parse(&kubeconfig, settings.fields().allow_insecure_tls)?;
     check_server(&kubeconfig, expected_server.as_deref())?;
     let id: ClusterId = deps.ids.mint();
     let insert = InsertCluster {
@@ -79,7 +79,7 @@ pub async fn update(
             let allow_insecure_tls = settings.fields().allow_insecure_tls;
             let replaces = replacement.is_some();
             let kubeconfig = match replacement {
-                Some(text) => Kubeconfig::parse(&text.0, allow_insecure_tls)?,
+                Some(text) => Kubeconfig::parse(&text, allow_insecure_tls)?,
                 None => kept(deps, &before, allow_insecure_tls)?,
             };
             check_server(&kubeconfig, expected_server.as_deref())?;

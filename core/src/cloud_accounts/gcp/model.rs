@@ -4,8 +4,8 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::cloud_accounts::MaskedSecret;
-use crate::discovery::SecretText;
 use crate::ids::{BusinessUnitId, GcpProjectId};
+use crate::secrets::SecretText;
 use crate::workspaces::present;
 
 /// What can be changed of a project, the key aside.

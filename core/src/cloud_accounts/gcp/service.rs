@@ -31,7 +31,7 @@ pub async fn create(
     let (project_id, fields, key) = new.split();
     check_project_id(&project_id)?;
     let settings = GcpSettings::validate(fields)?;
-    let key = ServiceAccount::parse(&key.0, &project_id)?;
+    let key = ServiceAccount::parse(&key, &project_id)?;
     let id: GcpProjectId = deps.ids.mint();
     let insert = InsertGcpProject {
         id,
@@ -82,7 +82,7 @@ pub async fn update(
             let (email, sealed) = match key {
                 None => (before.client_email.clone(), before.service_account_sealed.clone()),
                 Some(key) => {
-                    let key = ServiceAccount::parse(&key.0, &before.project_id)?;
+                    let key = ServiceAccount::parse(&key, &before.project_id)?;
                     (key.client_email().to_owned(), seal(deps, id, &key)?)
                 }
             };

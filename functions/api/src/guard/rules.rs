@@ -102,6 +102,8 @@ const fn delete(below: &'static str, need: Need, reach: Reach) -> Rule {
 /// Every route, sorted by path.
 #[rustfmt::skip]
 pub const RULES: &[Rule] = &[
+    get   ("/admin/rekey",                                            May(AdministerPlatform),        Unit),
+    post  ("/admin/rekey",                                            May(AdministerPlatform),        Unit),
     get   ("/api-keys",                                               May(AdministerKeys),            Unit),
     post  ("/api-keys",                                               May(AdministerKeys),            Unit),
     get   ("/api-keys/{id}",                                          May(AdministerKeys),            Unit),
@@ -111,6 +113,7 @@ pub const RULES: &[Rule] = &[
     post  ("/approvals/{run_id}/approve",                             May(ApplyRuns),                 Run),
     post  ("/approvals/{run_id}/reject",                              May(ApplyRuns),                 Run),
     get   ("/audit",                                                  May(ReadAudit),                 Unit),
+    get   ("/audit/chains",                                           May(ReadAudit),                 Unit),
     get   ("/audit/export",                                           May(ReadAudit),                 Unit),
     get   ("/audit/verify",                                           May(ReadAudit),                 Unit),
     post  ("/auth/accept-invite",                                     Open,                           OwnUnit),

@@ -6,7 +6,9 @@ use plumbline_core::audit::AuditError;
 use plumbline_core::business_units::BusinessUnitError;
 use plumbline_core::ci_logins::CiLoginError;
 use plumbline_core::idempotency::IdempotencyError;
+use plumbline_core::ports::SignerError;
 use plumbline_core::presence::PresenceError;
+use plumbline_core::rekeys::RekeyError;
 use plumbline_core::sessions::SessionError;
 use plumbline_core::users::UserError;
 
@@ -186,10 +188,25 @@ impl From<AuditError> for Problem {
     fn from(error: AuditError) -> Self {
         match error {
             AuditError::Access(error) => error.into(),
-            AuditError::Invalid(reason) => invalid_field("cursor", reason),
+            AuditError::Invalid { field, reason } => invalid_field(field, reason),
             AuditError::Db(error) => error.into(),
             AuditError::Blob(error) => error.into(),
-            AuditError::Key(_) => Self::internal(&error),
+            AuditError::Signer(SignerError::Unavailable(_)) => {
+                tracing::warn!(error = %error, "the signing service is not available");
+                Self::unavailable("The key that signs checkpoints cannot be asked for at the moment.")
+            }
+            AuditError::Signer(SignerError::Refused(_)) | AuditError::Key(_) => Self::internal(&error),
+        }
+    }
+}
+
+impl From<RekeyError> for Problem {
+    fn from(error: RekeyError) -> Self {
+        match error {
+            RekeyError::Access(error) => error.into(),
+            RekeyError::NotFound => Self::not_found("rekey"),
+            RekeyError::Db(error) => error.into(),
+            RekeyError::Seal(_) | RekeyError::Strangers(_) => Self::internal(&error),
         }
     }
 }

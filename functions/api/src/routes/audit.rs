@@ -2,9 +2,10 @@
 
 use axum::Json;
 use axum::extract::State;
+use chrono::{DateTime, Utc};
 use plumbline_core::Deps;
-use plumbline_core::audit::{self, ChainId, EntryPage, Export, Filter, Verification};
-use plumbline_core::ids::{RunId, WorkspaceId};
+use plumbline_core::audit::{self, ChainId, Chains, EntryPage, Export, Filter, Verification};
+use plumbline_core::ids::{RunId, UserId, WorkspaceId};
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -14,7 +15,11 @@ use crate::caller::Caller;
 use crate::problem::Problem;
 
 pub(super) fn routes() -> OpenApiRouter<Deps> {
-    OpenApiRouter::new().routes(routes!(list)).routes(routes!(verify)).routes(routes!(export))
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(verify))
+        .routes(routes!(export))
+        .routes(routes!(chains))
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -29,6 +34,17 @@ struct ListQuery {
     run_id: Option<RunId>,
     /// Entries of one action, such as `run.approve`.
     action: Option<String>,
+    /// What one person did.
+    #[param(value_type = Option<Uuid>)]
+    user_id: Option<UserId>,
+    /// What was done to one kind of thing, such as `workspace`.
+    resource_type: Option<String>,
+    /// What was done to one thing.
+    resource_id: Option<String>,
+    /// Not earlier than this, in RFC 3339.
+    from: Option<DateTime<Utc>>,
+    /// Earlier than this, in RFC 3339.
+    to: Option<DateTime<Utc>>,
     /// Rows per page.
     limit: Option<i64>,
     /// `next_cursor` of the page before.
@@ -42,7 +58,16 @@ async fn list(
     Caller(ctx): Caller,
     Query(query): Query<ListQuery>,
 ) -> Result<Json<EntryPage>, Problem> {
-    let filter = Filter { workspace_id: query.workspace_id, run_id: query.run_id, action: query.action };
+    let filter = Filter {
+        workspace_id: query.workspace_id,
+        run_id: query.run_id,
+        action: query.action,
+        user_id: query.user_id,
+        resource_type: query.resource_type,
+        resource_id: query.resource_id,
+        from: query.from,
+        to: query.to,
+    };
     Ok(Json(audit::service::list(&deps, &ctx, &filter, query.cursor.as_deref(), query.limit).await?))
 }
 
@@ -75,4 +100,25 @@ async fn export(
 ) -> Result<Json<Export>, Problem> {
     let after = query.after.unwrap_or(0);
     Ok(Json(audit::service::export(&deps, &ctx, query.chain_id, after, query.limit).await?))
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+struct ChainsQuery {
+    /// Rows per page.
+    limit: Option<i64>,
+    /// `next_cursor` of the page before.
+    #[param(value_type = Option<Uuid>)]
+    cursor: Option<ChainId>,
+}
+
+/// Where each chain of the caller's scope ends, with the newest checkpoint: what an export begins with. Admins only.
+#[utoipa::path(get, path = "/audit/chains", tag = "audit", params(ChainsQuery), responses((status = 200, body = Chains)))]
+async fn chains(
+    State(deps): State<Deps>,
+    Caller(ctx): Caller,
+    Query(query): Query<ChainsQuery>,
+) -> Result<Json<Chains>, Problem> {
+    Ok(Json(audit::service::chains(&deps, &ctx, query.cursor, query.limit).await?))
 }

@@ -16,6 +16,7 @@ mod health;
 mod integrations;
 mod jwt_secrets;
 mod presence;
+mod rekeys;
 mod runs;
 mod sessions;
 mod state_locks;
@@ -45,6 +46,7 @@ pub fn all() -> OpenApiRouter<Deps> {
         .merge(gcp_projects::routes())
         .merge(ci_logins::routes())
         .merge(health::routes())
+        .merge(rekeys::routes())
         .merge(presence::routes())
         .merge(integrations::routes())
         .merge(jwt_secrets::routes())

@@ -169,6 +169,23 @@ pub(super) fn replies(command: &str) -> Vec<(&'static str, u16, Value)> {
         ("POST /tasks/T/replay", 201, task),
         ("GET /audit", 200, items(&entry)),
         ("GET /audit/verify", 200, json!({ "ok": true, "chains": 2, "entries": 40, "broken": [] })),
+        (
+            "GET /audit/chains",
+            200,
+            json!({ "items": [{ "chain_id": id('U'), "sequence": 1, "hash": "ab".repeat(32) }] }),
+        ),
+        (
+            "GET /audit/export",
+            200,
+            json!({ "items": [{ "chain_id": id('U'), "sequence": 1, "hash": "ab".repeat(32),
+            "previous_hash": "00".repeat(32), "canonical": "{}" }] }),
+        ),
+        (
+            "POST /admin/rekey",
+            202,
+            json!({ "key_id": "0a1b2c3d", "status": "running", "columns": [{ "table": "runs", "remaining": 0,
+                "column": "variables_sealed", "resealed": 5 }] }),
+        ),
         ("GET /git-credentials", 200, items(&git)),
         ("POST /git-credentials", 201, git.clone()),
         ("GET /git-credentials/G", 200, git.clone()),
