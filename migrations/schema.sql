@@ -684,6 +684,7 @@ CREATE TABLE runs (
     completed_at timestamp with time zone,
     pinned_variables jsonb,
     pinned_variables_sealed text,
+    variables_removed_at timestamp with time zone,
     CONSTRAINT runs_command_check CHECK ((command = ANY (ARRAY['plan'::text, 'apply'::text, 'destroy'::text]))),
     CONSTRAINT runs_pkey PRIMARY KEY (id),
     CONSTRAINT runs_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'planning'::text, 'planned'::text, 'awaiting_approval'::text, 'applying'::text, 'applied'::text, 'failed'::text, 'cancelled'::text]))),
@@ -1058,6 +1059,8 @@ CREATE INDEX finished_tasks_subject ON public.finished_tasks USING btree (subjec
 
 CREATE INDEX finished_tasks_unit ON public.finished_tasks USING btree (business_unit_id, id);
 
+CREATE INDEX finished_tasks_with_login ON public.finished_tasks USING btree (finished_at) WHERE ((payload ->> 'login_sealed'::text) IS NOT NULL);
+
 CREATE INDEX idempotency_keys_expiry ON public.idempotency_keys USING btree (expires_at);
 
 CREATE UNIQUE INDEX jwt_secrets_signing ON public.jwt_secrets USING btree ((1)) WHERE (retired_at IS NULL);
@@ -1081,6 +1084,8 @@ CREATE INDEX runs_of_workspace ON public.runs USING btree (workspace_id, id DESC
 CREATE INDEX runs_unapproved ON public.runs USING btree (plan_expires_at) WHERE (status = 'awaiting_approval'::text);
 
 CREATE INDEX runs_waiting_for_workspace ON public.runs USING btree (workspace_id, id) WHERE waiting;
+
+CREATE INDEX runs_with_values ON public.runs USING btree (completed_at) WHERE ((completed_at IS NOT NULL) AND ((variables_sealed IS NOT NULL) OR (pinned_variables_sealed IS NOT NULL)));
 
 CREATE INDEX sessions_user ON public.sessions USING btree (user_id, id);
 

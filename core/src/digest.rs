@@ -13,6 +13,11 @@ impl Sha256Digest {
         Self(Sha256::digest(bytes).into())
     }
 
+    /// The digest of two pieces as if they were one.
+    pub fn of_both(first: &[u8], second: &[u8]) -> Self {
+        Self(Sha256::new().chain_update(first).chain_update(second).finalize().into())
+    }
+
     /// `None` if the slice is not 32 bytes long.
     pub fn from_slice(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)

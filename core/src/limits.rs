@@ -25,6 +25,8 @@ pub struct Limits {
     pub sweep_period: Duration,
     /// How long finished tasks are kept.
     pub finished_task_age: Duration,
+    /// How long the secrets of an ended run, or of a finished task, are kept.
+    pub run_secret_age: Duration,
     /// How long an unapproved plan may be approved.
     pub plan_age: Duration,
     /// Executor launches per second over the whole installation.
@@ -93,6 +95,7 @@ impl Default for Limits {
             short_wall_clock: minutes(14),
             sweep_period: minutes(1),
             finished_task_age: minutes(30 * 24 * 60),
+            run_secret_age: minutes(7 * 24 * 60),
             plan_age: minutes(24 * 60),
             launches_per_second: 15.0,
             executors_max: 200,

@@ -39,6 +39,8 @@ pub async fn run_all(deps: &Deps, launcher: &dyn Launcher) -> Vec<SweepReport> {
         run("presence.retention", async { presence::service::forget(deps).await.map(rows) }).await,
         run("api_keys.retention", async { api_keys::service::forget(deps).await.map(rows) }).await,
         run("idempotency.retention", async { idempotency::service::forget(deps).await.map(rows) }).await,
+        run("runs.values", runs::sweeps::forget_values(deps)).await,
+        run("tasks.logins", tasks::sweeps::forget_logins(deps)).await,
         run("tasks.counters", tasks::sweeps::repair_counters(deps)).await,
         run("tasks.retention", tasks::sweeps::forget_finished(deps)).await,
         // After the checkpoint: it is signed with the new key before a job says that the old ones are not needed.

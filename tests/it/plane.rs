@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use plumbline_core::Deps;
 use plumbline_core::adapters::{DirectoryStore, NoWaker};
-use plumbline_core::db::testing::{CLUSTER_URL_VARIABLE, TestDatabase, set_clock_offset};
+use plumbline_core::db::testing::{CLUSTER_URL_VARIABLE, Preparation, TestDatabase, set_clock_offset};
 use plumbline_core::db::{Connect, Db, PgMode, Query as _};
 use plumbline_core::ids::IdSource;
 use plumbline_core::limits::Limits;
@@ -29,7 +29,7 @@ pub struct TestPlane {
     /// The database's URL.
     pub database_url: String,
     offset: tokio::sync::Mutex<Duration>,
-    /// The functions' own connections; empty where they share the owner's.
+    /// The functions' own connections; empty where they share the owner's: behind the pooler, and where all are watched.
     roles: BTreeMap<Function, Db>,
     /// Holds the objects; goes with the plane.
     _directory: tempfile::TempDir,
@@ -64,12 +64,20 @@ impl TestPlane {
 
     /// A fresh plane on the given cluster.
     pub async fn start_on(cluster_url: &str, limits: Limits, pool_size: usize, mode: PgMode) -> Self {
-        let database = TestDatabase::create(cluster_url).await.expect("a database for this test");
+        let granted = Preparation {
+            text: plumbline_migrate::GRANTS,
+            run: async |db: &Db| {
+                roles::grant(db).await;
+                Ok(())
+            },
+        };
+        let database = TestDatabase::create_prepared(cluster_url, granted).await;
+        let database = database.expect("a database for this test");
         let directory = tempfile::tempdir().expect("a scratch directory");
         let keys = Keyring::from_root(ROOT_KEY).expect("the key is long enough");
         let blobs_key = *keys.key(Domain::Blobs).expect("derived");
         let db = pool(&database, pool_size, mode);
-        let roles = roles::pools(&db, &database.url, pool_size).await;
+        let roles = roles::pools(&database.url, pool_size, mode);
         let deps = Deps {
             db,
             blobs: Arc::new(DirectoryStore::new(directory.path(), "http://127.0.0.1:9/blobs", blobs_key)),

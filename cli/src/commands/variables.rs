@@ -3,6 +3,7 @@
 use std::io::Read as _;
 use std::path::PathBuf;
 
+use chrono::Utc;
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
@@ -14,7 +15,7 @@ use crate::app::App;
 use crate::args::PageArgs;
 use crate::failure::Usage;
 use crate::outcome::Outcome;
-use crate::output::{Screen, Table, confirm};
+use crate::output::{Screen, Table, ago, confirm};
 
 /// Longer values are refused by the server; reading stops there.
 const VALUE_BYTES_MAX: u64 = 64 << 10;
@@ -307,7 +308,10 @@ fn table(screen: &Screen, page: Page<Variable>) -> anyhow::Result<()> {
 pub(super) fn effective(screen: &Screen, all: Effective) -> anyhow::Result<()> {
     let mut table = Table::new(&["KEY", "VALUE", "KIND", "SOURCE", "WINS OVER"]).shrinking("VALUE");
     for one in all.items {
-        let shown = shown(one.value, one.masked_tail.as_deref(), one.is_secret, one.is_readable);
+        let shown = match all.removed_at {
+            Some(_) => "(removed)".into(),
+            None => shown(one.value, one.masked_tail.as_deref(), one.is_secret, one.is_readable),
+        };
         let overrides: Vec<String> = one.overrides.iter().map(ToString::to_string).collect();
         let kind = kind(one.is_secret, one.is_hcl);
         table.row([one.key, shown, kind, one.source.to_string(), overrides.join(", ")]);
@@ -315,6 +319,10 @@ pub(super) fn effective(screen: &Screen, all: Effective) -> anyhow::Result<()> {
     table.print(screen, "No variables.", None)?;
     if !all.fits {
         screen.note("These are more than a run may have: the next run will be refused.");
+    }
+    if all.removed_at.is_some() {
+        let when = ago(all.removed_at, Utc::now());
+        screen.note(&format!("The run ended long ago: its values were removed {when}."));
     }
     if all.pinned == Some(false) {
         screen.note("The run has not begun: these are its own, the others are added when it begins.");

@@ -2,6 +2,7 @@
 //! and in an offline verifier.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::Deserialize;
@@ -77,10 +78,7 @@ impl Draft {
     /// The bytes of one entry: JSON without spaces, keys sorted at every depth, times in UTC with microseconds. Every
     /// field is always there, so no two entries share their bytes.
     pub fn of(entry: &Entry) -> Self {
-        let mut details = without_nul(&entry.details);
-        if let (Some(key), Value::Object(facts)) = (entry.actor.api_key_id(), &mut details) {
-            facts.insert("api_key_id".into(), key.to_string().into());
-        }
+        let details = facts(entry);
         Self::of_content(&Content {
             chain: ChainId::of(entry.business_unit_id),
             business_unit_id: entry.business_unit_id.map(Uuid::from),
@@ -95,24 +93,21 @@ impl Draft {
     }
 
     fn of_content(content: &Content<'_>) -> Self {
-        let mut before = String::from("{");
-        write_text(&mut before, r#""action":"#, content.action);
-        write_id(&mut before, r#","business_unit_id":"#, content.business_unit_id);
-        write_id(&mut before, r#","chain_id":"#, Some(content.chain.0));
-        before.push_str(",\"created_at\":\"");
-        let mut middle = String::from("\",\"details\":");
-        write_canonical(content.details, &mut middle);
-        middle.push_str(FORMAT);
-        write_text(&mut middle, r#","resource_id":"#, content.resource_id);
-        write_text(&mut middle, r#","resource_type":"#, content.resource_type);
-        write_id(&mut middle, r#","run_id":"#, content.run_id);
-        middle.push_str(",\"sequence\":");
-        let mut after = String::new();
-        write_id(&mut after, r#","user_id":"#, content.user_id);
-        write_id(&mut after, r#","workspace_id":"#, content.workspace_id);
-        after.push('}');
+        let (mut before, mut middle, mut after) = (String::new(), String::new(), String::new());
+        content.write_before(&mut before);
+        content.write_middle(&mut middle);
+        content.write_after(&mut after);
         Self { chain: content.chain.0, before, middle, after }
     }
+}
+
+/// The details that are stored: an entry's own, and the key that was used.
+pub(super) fn facts(entry: &Entry) -> Value {
+    let mut details = without_nul(&entry.details);
+    if let (Some(key), Value::Object(facts)) = (entry.actor.api_key_id(), &mut details) {
+        facts.insert("api_key_id".into(), key.to_string().into());
+    }
+    details
 }
 
 /// What an entry says, wherever it is read from.
@@ -130,12 +125,37 @@ pub(super) struct Content<'a> {
 }
 
 impl Content<'_> {
-    /// The bytes of the entry at this place and time.
-    pub(super) fn canonical(&self, sequence: i64, created_at: DateTime<Utc>) -> Vec<u8> {
-        let draft = Draft::of_content(self);
-        let time = created_at.to_rfc3339_opts(SecondsFormat::Micros, true);
-        let parts = [&draft.before, &time, &draft.middle, &sequence.to_string(), &draft.after];
-        parts.map(String::as_str).concat().into_bytes()
+    /// Makes `out` the bytes of the entry at this place and time.
+    pub(super) fn write(&self, sequence: i64, created_at: DateTime<Utc>, out: &mut String) {
+        out.clear();
+        self.write_before(out);
+        out.push_str(&created_at.to_rfc3339_opts(SecondsFormat::Micros, true));
+        self.write_middle(out);
+        write!(out, "{sequence}").expect("a string takes everything");
+        self.write_after(out);
+    }
+
+    fn write_before(&self, out: &mut String) {
+        write_text(out, r#"{"action":"#, self.action);
+        write_id(out, r#","business_unit_id":"#, self.business_unit_id);
+        write_id(out, r#","chain_id":"#, Some(self.chain.0));
+        out.push_str(r#","created_at":""#);
+    }
+
+    fn write_middle(&self, out: &mut String) {
+        out.push_str(r#"","details":"#);
+        write_canonical(self.details, out);
+        out.push_str(FORMAT);
+        write_text(out, r#","resource_id":"#, self.resource_id);
+        write_text(out, r#","resource_type":"#, self.resource_type);
+        write_id(out, r#","run_id":"#, self.run_id);
+        out.push_str(r#","sequence":"#);
+    }
+
+    fn write_after(&self, out: &mut String) {
+        write_id(out, r#","user_id":"#, self.user_id);
+        write_id(out, r#","workspace_id":"#, self.workspace_id);
+        out.push('}');
     }
 }
 
@@ -171,7 +191,7 @@ fn write_string(text: &str, out: &mut String) {
 
 /// The hash of an entry that follows `previous`.
 pub fn link_hash(previous: Sha256Digest, canonical: &[u8]) -> Sha256Digest {
-    Sha256Digest::of(&[&previous.0[..], canonical].concat())
+    Sha256Digest::of_both(&previous.0, canonical)
 }
 
 /// JSON with keys sorted at every depth and no spaces. Sorted here, not by the map type: a dependency may switch
@@ -258,6 +278,11 @@ impl ChainWalk {
     /// Before the first entry.
     pub fn new(chain: ChainId) -> Self {
         Self { chain, sequence: 0, hash: NO_HASH }
+    }
+
+    /// Which chain.
+    pub fn id(&self) -> ChainId {
+        self.chain
     }
 
     /// The place after the last entry seen.

@@ -1,5 +1,7 @@
 //! Use cases of the audit log.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Datelike as _, Utc};
 
 use super::model::{ChainId, Cursor, Entry, Filter};
@@ -16,6 +18,12 @@ pub use super::verification::{chains, export, verify};
 /// Appends an entry to its chain. In a transaction, call it last: it locks the chain's head until the transaction ends.
 pub async fn record(query: &impl Query, entry: &Entry) -> Result<(), DbError> {
     store::append(query, &Draft::of(entry)).await
+}
+
+/// Records that somebody reads something of a run, unless the log has said the same of the same reader within `period`:
+/// whoever follows a growing log asks each second. Of two at once both may record it.
+pub async fn record_read(query: &impl Query, entry: &Entry, period: Duration) -> Result<(), DbError> {
+    if store::says(query, entry, period).await? { Ok(()) } else { record(query, entry).await }
 }
 
 /// The entries of the caller's scope, newest first: a unit's admin sees the unit's chain, a superadmin in all units

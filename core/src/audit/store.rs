@@ -1,19 +1,52 @@
 //! SQL of the audit log.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::Draft;
-use super::model::{ChainId, Cursor, Filter};
+use super::model::{ChainId, Cursor, Entry, Filter};
+use super::rules::{self, Content, Link};
 use super::views::{EntryView, HeadView};
 use crate::db::{DbError, Query, Row};
 use crate::digest::Sha256Digest;
 
-/// One entry as stored.
-pub(super) struct EntryRow {
-    pub view: EntryView,
-    pub previous_hash: Sha256Digest,
-    pub canonical: Vec<u8>,
+/// One entry as stored, for whoever walks along many: read where it lies, by the places of its columns in [`WALK`].
+pub(super) struct EntryRow(Row);
+
+impl EntryRow {
+    pub(super) fn link(&self) -> Result<Link<'_>, DbError> {
+        Ok(Link {
+            sequence: self.0.get(0),
+            previous_hash: as_digest(self.0.get(1))?,
+            hash: as_digest(self.0.get(2))?,
+            canonical: self.0.get(3),
+        })
+    }
+
+    pub(super) fn created_at(&self) -> DateTime<Utc> {
+        self.0.get(4)
+    }
+
+    pub(super) fn details(&self) -> Value {
+        self.0.get(5)
+    }
+
+    /// What its columns say.
+    pub(super) fn content<'a>(&'a self, chain: ChainId, details: &'a Value) -> Content<'a> {
+        Content {
+            chain,
+            business_unit_id: self.0.get(6),
+            user_id: self.0.get(7),
+            action: self.0.get(8),
+            resource_type: self.0.get(9),
+            resource_id: self.0.get(10),
+            workspace_id: self.0.get(11),
+            run_id: self.0.get(12),
+            details,
+        }
+    }
 }
 
 /// One checkpoint as stored.
@@ -27,8 +60,11 @@ pub(super) struct CheckpointRow {
 }
 
 fn digest(row: &Row, column: &str) -> Result<Sha256Digest, DbError> {
-    Sha256Digest::from_slice(row.get(column))
-        .ok_or_else(|| DbError::Row("a digest is not 32 bytes long".into()))
+    as_digest(row.get(column))
+}
+
+fn as_digest(bytes: &[u8]) -> Result<Sha256Digest, DbError> {
+    Sha256Digest::from_slice(bytes).ok_or_else(|| DbError::Row("a digest is not 32 bytes long".into()))
 }
 
 const APPEND: &str = "SELECT audit_append($1, $2, $3, $4)";
@@ -36,6 +72,19 @@ const APPEND: &str = "SELECT audit_append($1, $2, $3, $4)";
 pub(super) async fn append(query: &impl Query, draft: &Draft) -> Result<(), DbError> {
     query.execute(APPEND, &[&draft.chain, &draft.before, &draft.middle, &draft.after]).await?;
     Ok(())
+}
+
+const SAYS: &str = "
+    SELECT 1 FROM audit_entries
+    WHERE run_id = $1 AND action = $2 AND user_id IS NOT DISTINCT FROM $3 AND details = $4
+      AND created_at > plumbline_now() - make_interval(secs => $5) LIMIT 1";
+
+/// Whether the log says the same about the same run, by the same actor, since `period`.
+pub(super) async fn says(query: &impl Query, entry: &Entry, period: Duration) -> Result<bool, DbError> {
+    let (action, details) = (entry.action.as_str(), rules::facts(entry));
+    let (user, seconds) = (entry.actor.user_id(), period.as_secs_f64());
+    let found = query.query_opt(SAYS, &[&entry.run_id, &action, &user, &details, &seconds]).await?;
+    Ok(found.is_some())
 }
 
 fn view(row: &Row) -> Result<EntryView, DbError> {
@@ -127,8 +176,8 @@ pub(super) async fn chains(
 }
 
 const WALK: &str = "
-    SELECT chain_id, sequence, previous_hash, hash, canonical, business_unit_id, user_id, action, resource_type,
-           resource_id, workspace_id, run_id, details, created_at
+    SELECT sequence, previous_hash, hash, canonical, created_at, details, business_unit_id, user_id, action,
+           resource_type, resource_id, workspace_id, run_id
     FROM audit_entries WHERE chain_id = $1 AND sequence > $2 AND sequence <= $3 ORDER BY sequence LIMIT $4";
 
 /// Entries of one chain after `after`, up to `last`, oldest first.
@@ -140,15 +189,7 @@ pub(super) async fn walk(
     limit: i64,
 ) -> Result<Vec<EntryRow>, DbError> {
     let rows = query.query(WALK, &[&chain.0, &after, &last, &limit]).await?;
-    rows.iter()
-        .map(|row| {
-            Ok(EntryRow {
-                view: view(row)?,
-                previous_hash: digest(row, "previous_hash")?,
-                canonical: row.get("canonical"),
-            })
-        })
-        .collect()
+    Ok(rows.into_iter().map(EntryRow).collect())
 }
 
 const STRAYS: &str = "

@@ -3,11 +3,11 @@
 use super::model::ChainId;
 use super::rules::{ChainWalk, Content, Fault, Fields, Link, same_json};
 use super::store::{self, EntryRow};
-use super::views::{Broken, Chains, EntryView, Export, ExportedEntry, HeadView, Verification};
+use super::views::{Broken, Chains, Export, ExportedEntry, HeadView, Verification};
 use super::{AuditError, checkpoints, service, signing};
 use crate::Deps;
 use crate::access::{Ctx, Permission};
-use crate::db::Query;
+use crate::db::{DbError, Query};
 use crate::page::PageRequest;
 
 /// Entries read at once.
@@ -55,8 +55,8 @@ pub async fn export(
     let conn = deps.db.conn().await?;
     let rows = store::walk(&conn, chain, after, i64::MAX, limit + 1).await?;
     let more = i64::try_from(rows.len()).is_ok_and(|rows| rows > limit);
-    let items: Vec<ExportedEntry> =
-        rows.into_iter().take(usize::try_from(limit).unwrap_or(usize::MAX)).map(exported).collect();
+    let shown = rows.iter().take(usize::try_from(limit).unwrap_or(usize::MAX));
+    let items: Vec<ExportedEntry> = shown.map(|row| exported(chain, row)).collect::<Result<_, _>>()?;
     let next_after = items.last().filter(|_| more).map(|last| last.sequence);
     let checkpoint = store::last_checkpoint(&conn).await?.map(|row| signing::export(&row));
     Ok(Export { items, next_after, checkpoint })
@@ -83,34 +83,31 @@ pub async fn chains(
     Ok(Chains { items, next_cursor, checkpoint })
 }
 
-fn exported(row: EntryRow) -> ExportedEntry {
-    ExportedEntry {
-        chain_id: row.view.chain_id,
-        sequence: row.view.sequence,
-        previous_hash: row.previous_hash,
-        hash: row.view.hash,
-        canonical: String::from_utf8_lossy(&row.canonical).into_owned(),
-    }
+fn exported(chain_id: ChainId, row: &EntryRow) -> Result<ExportedEntry, DbError> {
+    let link = row.link()?;
+    Ok(ExportedEntry {
+        chain_id,
+        sequence: link.sequence,
+        previous_hash: link.previous_hash,
+        hash: link.hash,
+        canonical: String::from_utf8_lossy(link.canonical).into_owned(),
+    })
 }
 
 /// Walks one chain up to its head. Returns how many entries there were.
 async fn walk(query: &impl Query, head: &HeadView, broken: &mut Vec<Broken>) -> Result<i64, AuditError> {
     let mut chain = ChainWalk::new(head.chain_id);
+    let mut bytes = String::new();
     let mut entries = 0;
     loop {
         let (after, _) = chain.position();
         let rows = store::walk(query, head.chain_id, after, head.sequence, BATCH).await?;
         for row in &rows {
             entries += 1;
-            let link = Link {
-                sequence: row.view.sequence,
-                previous_hash: row.previous_hash,
-                hash: row.view.hash,
-                canonical: &row.canonical,
-            };
-            let checked = chain.step(&link).and_then(|()| compare(&chain, &link, &row.view));
+            let link = row.link()?;
+            let checked = chain.step(&link).and_then(|()| compare(&chain, &link, row, &mut bytes));
             if let Err(fault) = checked {
-                report(broken, head.chain_id, row.view.sequence, fault);
+                report(broken, head.chain_id, link.sequence, fault);
             }
         }
         if rows.is_empty() {
@@ -130,35 +127,27 @@ fn report(broken: &mut Vec<Broken>, chain_id: ChainId, sequence: i64, fault: Fau
 }
 
 /// Refuses an entry whose searchable columns say something else than what was hashed. The bytes are made again from the
-/// columns; only those that come out differently are read.
-fn compare(chain: &ChainWalk, link: &Link<'_>, view: &EntryView) -> Result<(), Fault> {
-    let content = Content {
-        chain: view.chain_id,
-        business_unit_id: view.business_unit_id.map(Into::into),
-        user_id: view.user_id.map(Into::into),
-        action: &view.action,
-        resource_type: &view.resource_type,
-        resource_id: &view.resource_id,
-        workspace_id: view.workspace_id.map(Into::into),
-        run_id: view.run_id.map(Into::into),
-        details: &view.details,
-    };
-    if content.canonical(view.sequence, view.created_at) == link.canonical {
+/// columns, in a buffer that is used again and again; only those that come out differently are read.
+fn compare(chain: &ChainWalk, link: &Link<'_>, row: &EntryRow, bytes: &mut String) -> Result<(), Fault> {
+    let (details, created_at) = (row.details(), row.created_at());
+    let content = row.content(chain.id(), &details);
+    content.write(link.sequence, created_at, bytes);
+    if bytes.as_bytes() == link.canonical {
         return Ok(());
     }
     let fields = chain.read(link)?;
-    if columns_match(&fields, view) { Ok(()) } else { Err(Fault::Columns) }
+    let is_same = fields.created_at == created_at && says_the_same(&fields, &content);
+    if is_same { Ok(()) } else { Err(Fault::Columns) }
 }
 
 /// Whether the columns that people search say what was hashed.
-fn columns_match(fields: &Fields<'_>, view: &EntryView) -> bool {
-    fields.action == view.action
-        && fields.resource_type == view.resource_type
-        && fields.resource_id == view.resource_id
-        && fields.business_unit_id == view.business_unit_id.map(Into::into)
-        && fields.user_id == view.user_id.map(Into::into)
-        && fields.workspace_id == view.workspace_id.map(Into::into)
-        && fields.run_id == view.run_id.map(Into::into)
-        && fields.created_at == view.created_at
-        && same_json(&fields.details, &view.details)
+fn says_the_same(fields: &Fields<'_>, columns: &Content<'_>) -> bool {
+    fields.action == columns.action
+        && fields.resource_type == columns.resource_type
+        && fields.resource_id == columns.resource_id
+        && fields.business_unit_id == columns.business_unit_id
+        && fields.user_id == columns.user_id
+        && fields.workspace_id == columns.workspace_id
+        && fields.run_id == columns.run_id
+        && same_json(&fields.details, columns.details)
 }

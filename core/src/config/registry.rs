@@ -49,6 +49,12 @@ settings! {
     BCRYPT_COST: Platform "auth.bcrypt_cost", Kind::Integer { min: 10, max: 15 },
         Fallback::Limit(|limits: &Limits| i64::from(limits.bcrypt_cost));
 
+    /// How long the values of an ended run's variables, and a login that came with a task, are kept, in hours. Keys and
+    /// sources of variables stay.
+    RUN_SECRETS_HOURS: Platform "retention.run_secrets_hours",
+        Kind::Duration { unit: TimeUnit::Hours, min: 24, max: 365 * 24 },
+        Fallback::Limit(|limits: &Limits| in_units(limits.run_secret_age, TimeUnit::Hours));
+
     /// How people sign in: with a password, through an identity provider, or either way.
     AUTH_PROVIDER: Platform "auth.provider", Kind::Word(&["local", "oidc", "both"]), Fallback::Text("local");
     /// The identity provider's issuer.

@@ -1,6 +1,7 @@
 //! Use cases of settings.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::{Map, Value as Json, json};
 
@@ -13,6 +14,7 @@ use crate::access::{Ctx, Permission};
 use crate::audit::{self, Action, Entry};
 use crate::db::{DbError, Query, Tx};
 use crate::ids::BusinessUnitId;
+use crate::limits::Limits;
 use crate::page::{Page, PageRequest};
 use crate::secrets::{Domain, Place};
 use crate::workspaces::service::local_repos;
@@ -35,6 +37,12 @@ pub async fn of_unit(
 pub async fn bcrypt_cost(deps: &Deps) -> Result<u32, DbError> {
     let values = platform(&deps.db.conn().await?, &[&registry::BCRYPT_COST]).await?;
     Ok(u32::try_from(values.integer(&registry::BCRYPT_COST, &deps.limits)).unwrap_or(deps.limits.bcrypt_cost))
+}
+
+/// How long the secrets of ended runs and finished tasks are kept, now.
+pub async fn run_secret_age(query: &impl Query, limits: &Limits) -> Result<Duration, DbError> {
+    let values = platform(query, &[&registry::RUN_SECRETS_HOURS]).await?;
+    Ok(values.duration(&registry::RUN_SECRETS_HOURS, limits))
 }
 
 /// Every tunable of the platform, by key.

@@ -8,9 +8,19 @@ use crate::digest::Sha256Digest;
 /// Names the environment variable with a superuser's URL of a running cluster.
 pub const CLUSTER_URL_VARIABLE: &str = "PLUMBLINE_TEST_DATABASE_URL";
 
-/// The template's name contains a digest of the migrations: a changed one makes another template.
-fn template() -> String {
-    let all: String = MIGRATIONS.iter().map(|migration| migration.sql).collect();
+/// What is done to a template after its migrations.
+#[derive(Clone, Copy, Debug)]
+pub struct Preparation<F> {
+    /// The text of it: another one makes another template.
+    pub text: &'static str,
+    /// Does it.
+    pub run: F,
+}
+
+/// The template's name contains a digest of all that makes it: a change makes another template.
+fn template(prepared: &str) -> String {
+    let migrations = MIGRATIONS.iter().map(|migration| migration.sql);
+    let all: String = migrations.chain([prepared]).collect();
     format!("plumbline_template_{}", &Sha256Digest::of(all.as_bytes()).to_string()[..12])
 }
 
@@ -36,9 +46,18 @@ fn url_of(cluster: &str, database: &str) -> String {
 impl TestDatabase {
     /// Creates the database. The first caller of a cluster also makes the template.
     pub async fn create(cluster_url: &str) -> Result<Self, DbError> {
+        let nothing = Preparation { text: "", run: async |_: &Db| Ok(()) };
+        Self::create_prepared(cluster_url, nothing).await
+    }
+
+    /// The same, from a template to which something more was done than its migrations.
+    pub async fn create_prepared(
+        cluster_url: &str,
+        preparation: Preparation<impl AsyncFnOnce(&Db) -> Result<(), DbError>>,
+    ) -> Result<Self, DbError> {
         let admin = Db::new(&Connect { url: cluster_url.into(), pool_size: 1, mode: PgMode::Pooled })?;
-        let template = template();
-        ensure_template(&admin, cluster_url, &template).await?;
+        let template = template(preparation.text);
+        ensure_template(&admin, cluster_url, &template, preparation).await?;
         Self::create_from(admin, cluster_url, &template).await
     }
 
@@ -73,7 +92,12 @@ impl TestDatabase {
 }
 
 /// Makes the template unless it is there. Processes race for it; the transaction lock lets one of them win.
-async fn ensure_template(admin: &Db, cluster_url: &str, template: &str) -> Result<(), DbError> {
+async fn ensure_template(
+    admin: &Db,
+    cluster_url: &str,
+    template: &str,
+    preparation: Preparation<impl AsyncFnOnce(&Db) -> Result<(), DbError>>,
+) -> Result<(), DbError> {
     let mut conn = admin.conn().await?;
     let tx = conn.begin().await?;
     tx.batch("SELECT pg_advisory_xact_lock(7210411)").await?;
@@ -87,6 +111,7 @@ async fn ensure_template(admin: &Db, cluster_url: &str, template: &str) -> Resul
         let fresh =
             Db::new(&Connect { url: url_of(cluster_url, building), pool_size: 1, mode: PgMode::Pooled })?;
         migrate(&mut fresh.conn().await?).await?;
+        (preparation.run)(&fresh).await?;
         fresh.close();
         // Renaming makes the template appear whole or not at all.
         wait_until_unused(&side, building).await?;

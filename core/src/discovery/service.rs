@@ -34,6 +34,9 @@ pub(super) struct Payload {
     #[serde(rename = "ref")]
     pub reference: Option<String>,
     pub login_sealed: Option<String>,
+    /// The login was removed, some time after the task had finished: its replay fails and says so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub login_removed: bool,
     pub entries: Option<Vec<ImportEntry>>,
     /// Who asked, for the audit entries of what the task makes.
     pub actor: Actor,
@@ -108,6 +111,11 @@ pub(super) fn settings_for(entry: ImportEntry, repo_url: &str, repo_ref: &str) -
 impl Payload {
     /// The login that came with the request.
     pub(super) fn open_login(&self, deps: &Deps, subject: Uuid) -> Result<Option<GitLogin>, SealError> {
+        if self.login_removed {
+            return Err(SealError::Unreadable(
+                "it was removed some time after the task had finished: ask anew",
+            ));
+        }
         let Some(sealed) = &self.login_sealed else { return Ok(None) };
         let opened = deps.keys.open(Domain::Git, place(subject), sealed)?;
         let login: SealedLogin =
@@ -152,6 +160,7 @@ async fn enqueue(
         repo_url: repository.as_str().to_owned(),
         reference: asked.reference,
         login_sealed,
+        login_removed: false,
         entries: asked.entries,
         actor: ctx.actor.clone(),
     };

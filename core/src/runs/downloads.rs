@@ -5,7 +5,7 @@
 
 use serde_json::json;
 
-use super::{ArtifactName, ArtifactView, RunError, artifacts, ending, store};
+use super::{ArtifactName, ArtifactView, RunError, artifacts, ending, reading, store};
 use crate::Deps;
 use crate::access::{Ctx, Permission};
 use crate::audit::{self, Action};
@@ -72,19 +72,15 @@ pub async fn get(deps: &Deps, ctx: &Ctx, id: RunId, name: ArtifactName) -> Resul
     }
 }
 
-/// Audited where it may hold secrets.
 async fn artifact(deps: &Deps, ctx: &Ctx, id: RunId, kind: ArtifactKind) -> Result<Presigned, RunError> {
-    let needed = needed_to_read(kind).ok_or(RunError::NotFound("artifact for people"))?;
-    ctx.require(needed)?;
+    ctx.require(needed_to_read(kind).ok_or(RunError::NotFound("artifact for people"))?)?;
     let mut conn = deps.db.conn().await?;
     let tx = conn.begin().await?;
     let run = store::find(&tx, ctx.scope.unit(), id).await?.ok_or(RunError::NotFound("run"))?;
     let found = artifacts::find(&tx, id, kind).await?.ok_or(RunError::NotFound("artifact"))?;
-    if needed == Permission::ReadState {
-        let details = json!({"artifact": kind});
-        audit::service::record(&tx, &ending::entry(&run.run, ctx.actor.clone(), Action::RunRead, details))
-            .await?;
-    }
+    let details = json!({ "artifact": kind });
+    audit::service::record(&tx, &ending::entry(&run.run, ctx.actor.clone(), Action::RunRead, details))
+        .await?;
     tx.commit().await?;
     Ok(deps.blobs.presign_get(&found.key, deps.limits.download_url_age).await?)
 }
@@ -94,9 +90,10 @@ const LOG: &str = include_str!("sql/whole_log.sql");
 async fn log(deps: &Deps, ctx: &Ctx, id: RunId, position: i16) -> Result<Download, RunError> {
     ctx.require(Permission::ReadLogs)?;
     let conn = deps.db.conn().await?;
-    store::find(&conn, ctx.scope.unit(), id).await?.ok_or(RunError::NotFound("run"))?;
+    let run = store::find(&conn, ctx.scope.unit(), id).await?.ok_or(RunError::NotFound("run"))?;
     let step = conn.query_opt(LOG, &[&id, &position, &LIVE_LOG_BYTES_MAX]).await?;
     let step = step.ok_or(RunError::NotFound("log"))?;
+    reading::record(&conn, &run.run, ctx, json!({ "log": position })).await?;
     drop(conn);
     if let Some(key) = step.get::<_, Option<String>>("key") {
         return Ok(Download::Elsewhere(deps.blobs.presign_get(&key, deps.limits.download_url_age).await?));

@@ -1,6 +1,8 @@
 //! Logs of steps: appended with offsets while they grow, in the object store once the run has ended.
 
-use super::{LogPage, RunError, store};
+use serde_json::json;
+
+use super::{LogPage, RunError, reading, store};
 use crate::Deps;
 use crate::access::{Ctx, Permission};
 use crate::db::{DbError, Query};
@@ -77,8 +79,9 @@ pub async fn read(
 ) -> Result<LogPage, RunError> {
     ctx.require(Permission::ReadLogs)?;
     let conn = deps.db.conn().await?;
-    store::find(&conn, ctx.scope.unit(), id).await?.ok_or(RunError::NotFound("run"))?;
+    let run = store::find(&conn, ctx.scope.unit(), id).await?.ok_or(RunError::NotFound("run"))?;
     let step = conn.query_opt(STEP, &[&id, &position]).await?.ok_or(RunError::NotFound("step"))?;
+    reading::record(&conn, &run.run, ctx, json!({ "log": position })).await?;
     let length: i64 = step.get("log_bytes");
     let closed: bool = step.get("closed");
     let from = offset.clamp(0, length);

@@ -26,6 +26,8 @@ pub mod logs;
 #[cfg(feature = "store")]
 pub mod plans;
 #[cfg(feature = "store")]
+mod reading;
+#[cfg(feature = "store")]
 pub mod reports;
 #[cfg(feature = "store")]
 pub mod service;

@@ -1,9 +1,10 @@
 //! The plan as people read it.
 
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::artifacts::StoredArtifact;
-use super::{PlanSummary, ResourceChange, RunError, artifacts, plan, store};
+use super::{PlanSummary, ResourceChange, RunError, artifacts, plan, reading, store};
 use crate::Deps;
 use crate::access::{Ctx, Permission};
 use crate::ids::RunId;
@@ -36,8 +37,15 @@ pub async fn get(deps: &Deps, ctx: &Ctx, id: RunId) -> Result<PlanView, RunError
     let run = store::find(&conn, ctx.scope.unit(), id).await?.ok_or(RunError::NotFound("run"))?;
     let json = artifacts::find(&conn, id, ArtifactKind::PlanJsonRedacted).await?;
     let text = artifacts::find(&conn, id, ArtifactKind::PlanText).await?;
-    drop(conn);
     let json = json.filter(|_| run.plan_sha256.is_some()).ok_or(RunError::NotFound("plan"))?;
+    let shows = |text: &StoredArtifact| {
+        text.size_bytes <= TEXT_BYTES_MAX && ctx.require(Permission::ReadLogs).is_ok()
+    };
+    let text = text.filter(shows);
+    if text.is_some() {
+        reading::record(&conn, &run.run, ctx, json!({ "artifact": ArtifactKind::PlanText })).await?;
+    }
+    drop(conn);
     let is_readable = json.size_bytes <= JSON_BYTES_MAX;
     let mut changes = if is_readable {
         plan::read_changes(&deps.blobs.get(&json.key).await?).unwrap_or_default()
@@ -46,10 +54,7 @@ pub async fn get(deps: &Deps, ctx: &Ctx, id: RunId) -> Result<PlanView, RunError
     };
     let truncated = !is_readable || changes.len() > CHANGES_MAX;
     changes.truncate(CHANGES_MAX);
-    let shows = |text: &StoredArtifact| {
-        text.size_bytes <= TEXT_BYTES_MAX && ctx.require(Permission::ReadLogs).is_ok()
-    };
-    let text = match text.filter(shows) {
+    let text = match text {
         Some(text) => Some(deps.blobs.get(&text.key).await?),
         None => None,
     };

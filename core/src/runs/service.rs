@@ -34,6 +34,10 @@ pub async fn promote(tx: &Tx<'_>, deps: &Deps, ctx: &Ctx, id: RunId) -> Result<R
     if from.run.command != RunCommand::Plan || from.run.status != RunStatus::Planned {
         return Err(RunError::IllegalMove { from: from.run.status, to: RunStatus::AwaitingApproval });
     }
+    // It would be another run without the values that it was given.
+    if variables::removed_at(tx, id).await?.is_some() {
+        return Err(RunError::PlanExpired);
+    }
     let new = NewRun {
         workspace_id: from.run.workspace_id,
         command: RunCommand::Apply,

@@ -7,9 +7,10 @@ use super::{EndReason, RunError, RunStatus, logs, service, store, sweeps_store, 
 use crate::Deps;
 use crate::access::{Actor, Scope};
 use crate::audit::Action;
-use crate::workspaces;
+use crate::{config, workspaces};
 
 const BATCH: i64 = 200;
+const FORGET_BATCHES_MAX: usize = 20;
 
 /// Starts waiting runs whose workspace is free. There are some only after a crash or an unblock.
 pub async fn start_waiting(deps: &Deps) -> Result<usize, RunError> {
@@ -78,6 +79,21 @@ pub async fn end_archived(deps: &Deps) -> Result<usize, RunError> {
         ended += 1;
     }
     Ok(ended)
+}
+
+/// Removes the values of variables of runs that ended some time ago.
+pub async fn forget_values(deps: &Deps) -> Result<usize, RunError> {
+    let conn = deps.db.conn().await?;
+    let age = config::service::run_secret_age(&conn, &deps.limits).await?;
+    let mut forgotten = 0;
+    for _ in 0..FORGET_BATCHES_MAX {
+        let batch = sweeps_store::remove_values(&conn, age, BATCH).await?;
+        forgotten += usize::try_from(batch).unwrap_or(usize::MAX);
+        if batch == 0 {
+            break;
+        }
+    }
+    Ok(forgotten)
 }
 
 /// Moves logs of ended runs into the object store.

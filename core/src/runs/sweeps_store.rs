@@ -1,5 +1,7 @@
 //! SQL of the sweeps over runs.
 
+use std::time::Duration;
+
 use super::RunStatus;
 use crate::db::{DbError, Query};
 use crate::ids::{RunId, WorkspaceId};
@@ -14,6 +16,20 @@ pub(super) async fn expired_plans(
     limit: i64,
 ) -> Result<Vec<(RunId, WorkspaceId)>, DbError> {
     Ok(query.query(EXPIRED, &[&limit]).await?.iter().map(|row| (row.get(0), row.get(1))).collect())
+}
+
+// Nothing begins or goes on in a run that has ended; a promotion of it asks for the values and is refused then.
+const REMOVE_VALUES: &str = "
+    UPDATE runs SET variables_sealed = NULL, pinned_variables_sealed = NULL, variables_removed_at = plumbline_now()
+    WHERE id = ANY(ARRAY(
+        SELECT id FROM runs
+        WHERE completed_at <= (SELECT plumbline_now()) - make_interval(secs => $1)
+          AND (variables_sealed IS NOT NULL OR pinned_variables_sealed IS NOT NULL)
+        ORDER BY completed_at LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED))";
+
+/// Removes the values of variables of runs that ended that long ago; returns of how many.
+pub(super) async fn remove_values(query: &impl Query, age: Duration, limit: i64) -> Result<u64, DbError> {
+    query.execute(REMOVE_VALUES, &[&age.as_secs_f64(), &limit]).await
 }
 
 // A begun apply is left alone: it is finished.

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
-use super::{RunError, store};
+use super::{RunError, reading, store};
 use crate::Deps;
 use crate::access::{Ctx, Permission};
 use crate::db::Query;
@@ -87,6 +88,7 @@ pub async fn unrecorded(deps: &Deps, ctx: &Ctx, id: RunId) -> Result<UnrecordedR
     ctx.require(Permission::ReadState)?;
     let conn = deps.db.conn().await?;
     let run = store::find(&conn, ctx.scope.unit(), id).await?.ok_or(RunError::NotFound("run"))?;
+    reading::record(&conn, &run.run, ctx, json!({ "unrecorded_resources": true })).await?;
     let rows = conn.query(CREATED, &[&id]).await?;
     let created: Vec<(String, Option<String>)> =
         rows.iter().map(|row| (row.get("address"), row.get("resource_id"))).collect();

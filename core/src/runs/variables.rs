@@ -1,5 +1,7 @@
 //! The variables of a run: its own, sealed when it was asked for, and all that terraform gets, pinned when it first begins.
 
+use chrono::{DateTime, Utc};
+
 use super::store::{self, StoredRun};
 use super::{RunError, RunVariable};
 use crate::Deps;
@@ -25,7 +27,8 @@ pub async fn list(deps: &Deps, ctx: &Ctx, id: RunId) -> Result<EffectiveVariable
         Some(_) => Vec::new(),
         None => open_own(&conn, deps, id).await?,
     };
-    Ok(pins::show(deps, id, pinned.as_ref(), &own)?)
+    let removed_at = removed_at(&conn, id).await?;
+    Ok(EffectiveVariables { removed_at, ..pins::show(deps, id, pinned.as_ref(), &own)? })
 }
 
 /// What an attempt gets. The first one merges and pins it; every later one, an apply's included, gets the same.
@@ -111,6 +114,13 @@ const SEALED_VARIABLES: &str = "SELECT variables_sealed FROM runs WHERE id = $1"
 /// The run's own variables, sealed. Not among the columns of a run: they may be long, and lists have no use for them.
 async fn sealed_variables(query: &impl Query, id: RunId) -> Result<Option<String>, DbError> {
     Ok(query.query_one(SEALED_VARIABLES, &[&id]).await?.get(0))
+}
+
+const REMOVED_AT: &str = "SELECT variables_removed_at FROM runs WHERE id = $1";
+
+/// When the values were removed; `None` while there are any, or if there never were.
+pub(super) async fn removed_at(query: &impl Query, id: RunId) -> Result<Option<DateTime<Utc>>, DbError> {
+    Ok(query.query_one(REMOVED_AT, &[&id]).await?.get(0))
 }
 
 const PINNED_VARIABLES: &str = "SELECT pinned_variables, pinned_variables_sealed FROM runs WHERE id = $1";

@@ -14,7 +14,7 @@ use crate::db::{DbError, Tx};
 use crate::dispatch;
 use crate::executors;
 use crate::ids::TaskId;
-use crate::runs;
+use crate::{config, runs};
 
 const BATCH: i64 = 200;
 /// Batches of finished tasks that one sweep deletes at most.
@@ -195,6 +195,21 @@ pub async fn repair_counters(deps: &Deps) -> Result<usize, DbError> {
         deps.waker.wake(Duration::ZERO).await;
     }
     Ok(repaired)
+}
+
+/// Removes the logins that came with tasks, some time after these have finished.
+pub async fn forget_logins(deps: &Deps) -> Result<usize, DbError> {
+    let conn = deps.db.conn().await?;
+    let age = config::service::run_secret_age(&conn, &deps.limits).await?;
+    let mut forgotten = 0;
+    for _ in 0..FORGET_BATCHES_MAX {
+        let batch = store::remove_logins(&conn, age, FORGET_BATCH).await?;
+        forgotten += usize::try_from(batch).unwrap_or(usize::MAX);
+        if batch == 0 {
+            break;
+        }
+    }
+    Ok(forgotten)
 }
 
 /// Deletes finished tasks that are old enough.

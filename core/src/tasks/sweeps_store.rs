@@ -165,6 +165,20 @@ const FORGET: &str = "
         SELECT id FROM finished_tasks WHERE finished_at < (SELECT plumbline_now()) - make_interval(secs => $1)
         ORDER BY finished_at LIMIT $2 FOR UPDATE SKIP LOCKED))";
 
+// What is left says that there was one: a replay must not go on with another login instead.
+const REMOVE_LOGINS: &str = "
+    UPDATE finished_tasks SET payload = payload - 'login_sealed' || '{\"login_removed\": true}'
+    WHERE id = ANY(ARRAY(
+        SELECT id FROM finished_tasks
+        WHERE finished_at <= (SELECT plumbline_now()) - make_interval(secs => $1)
+          AND payload ->> 'login_sealed' IS NOT NULL
+        ORDER BY finished_at LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED))";
+
+/// Removes the logins that came with tasks which finished that long ago; returns of how many.
+pub(super) async fn remove_logins(query: &impl Query, age: Duration, limit: i64) -> Result<u64, DbError> {
+    query.execute(REMOVE_LOGINS, &[&age.as_secs_f64(), &limit]).await
+}
+
 /// Deletes finished tasks older than that.
 pub(super) async fn forget(query: &impl Query, age: Duration, limit: i64) -> Result<u64, DbError> {
     query.execute(FORGET, &[&age.as_secs_f64(), &limit]).await

@@ -35,7 +35,7 @@ pub async fn of_workspace(
         let merged = Merged { key: one.key, source: one.source, value: opened, overrides: one.overrides };
         items.push(shown(merged, is_readable, is_secret, is_hcl));
     }
-    Ok(EffectiveVariables { items, total_bytes, fits, pinned: None })
+    Ok(EffectiveVariables { items, total_bytes, fits, pinned: None, removed_at: None })
 }
 
 /// One merged variable as people see it.

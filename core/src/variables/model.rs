@@ -321,4 +321,7 @@ pub struct EffectiveVariables {
     /// Of a run: whether they are pinned. Before it has begun these are its own only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pinned: Option<bool>,
+    /// Of a run that ended long ago: when its values were removed. Keys and sources stay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub removed_at: Option<DateTime<Utc>>,
 }

@@ -133,7 +133,13 @@ pub fn show(
             shown(one, is_readable, is_secret, is_hcl)
         })
         .collect();
-    Ok(EffectiveVariables { items, total_bytes, fits: true, pinned: Some(pinned.is_some()) })
+    Ok(EffectiveVariables {
+        items,
+        total_bytes,
+        fits: true,
+        pinned: Some(pinned.is_some()),
+        removed_at: None,
+    })
 }
 
 fn place(run: RunId) -> Place {

@@ -10,7 +10,14 @@ mod routes;
 use axum::Router;
 use plumbline_core::Deps;
 
+const PREFIX: &str = "/executor/v1";
+
 /// Every route of this function.
 pub fn router(deps: Deps) -> Router {
-    plumbline_api::layers::wrap(Router::new().nest("/executor/v1", routes::all()).with_state(deps))
+    plumbline_api::layers::wrap(Router::new().nest(PREFIX, routes::all()).with_state(deps))
+}
+
+/// Method and path of every route.
+pub fn routes() -> Vec<(&'static str, String)> {
+    routes::list().into_iter().map(|(method, below)| (method, [PREFIX, below].concat())).collect()
 }

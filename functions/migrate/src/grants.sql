@@ -143,7 +143,8 @@ GRANT SELECT (id, client_secret_sealed), UPDATE (client_secret_sealed) ON azure_
 GRANT SELECT (id, service_account_sealed), UPDATE (service_account_sealed) ON gcp_projects TO plumbline_reconciler;
 GRANT SELECT (id, kubeconfig_sealed), UPDATE (kubeconfig_sealed) ON clusters TO plumbline_reconciler;
 GRANT SELECT (id, secret_sealed), UPDATE (secret_sealed) ON git_credentials TO plumbline_reconciler;
-GRANT SELECT (id, sealed), UPDATE (sealed) ON platform_config TO plumbline_reconciler;
+-- How long things are kept is the platform's to say.
+GRANT SELECT, UPDATE (sealed) ON platform_config TO plumbline_reconciler;
 GRANT SELECT (id, sealed), UPDATE (sealed) ON unit_config TO plumbline_reconciler;
 GRANT SELECT (id, sealed), UPDATE (sealed) ON jwt_secrets TO plumbline_reconciler;
 GRANT UPDATE ON rekeys TO plumbline_reconciler;

@@ -18,7 +18,8 @@ pub const ROLES: [&str; 7] = [
     "plumbline_migrate",
 ];
 
-const GRANTS: &str = include_str!("grants.sql");
+/// The statements that make the roles and give them what they need.
+pub const GRANTS: &str = include_str!("grants.sql");
 
 // Roles belong to the cluster, so a local one where we are a plain owner keeps working without them.
 const MAY_CREATE_ROLES: &str = "SELECT rolsuper OR rolcreaterole FROM pg_roles WHERE rolname = current_user";

@@ -89,7 +89,7 @@ macro_rules! overrides {
 
 overrides! {
     lease heartbeat launch_lease backoff_base backoff_max plan_wall_clock apply_wall_clock short_wall_clock
-    sweep_period finished_task_age plan_age launches_per_second
+    sweep_period finished_task_age run_secret_age plan_age launches_per_second
     executors_max unit_executors_max unit_short_tasks_max body_bytes_max inline_state_bytes_max inline_read_bytes_max
     step_log_bytes_max log_chunk_bytes_max idempotency_age access_token_age refresh_token_age logins_per_minute
     account_logins_per_minute invite_age

@@ -17,7 +17,7 @@ use plumbline_core::Deps;
 use plumbline_core::ids::WorkspaceId;
 use plumbline_core::tfstates::service::StateActor;
 
-pub use protocol::{Call, answer, call_of};
+pub use protocol::{Call, METHODS, answer, call_of};
 
 /// Every route of this function. Paths are matched by hand: extra slashes must not lead to a redirect. The routes take
 /// every path, since the shared layers have a fallback of their own.

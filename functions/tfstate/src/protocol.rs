@@ -43,21 +43,33 @@ pub enum Call {
     Unlock,
 }
 
+/// Every method of the state's path (`false`) and of its lock's (`true`), and what it means there.
+pub const METHODS: &[(&str, bool, Call)] = &[
+    ("GET", false, Call::Read),
+    ("HEAD", false, Call::Read),
+    ("POST", false, Call::Write),
+    ("PUT", false, Call::Write),
+    ("DELETE", false, Call::Purge),
+    ("LOCK", false, Call::Lock),
+    ("UNLOCK", false, Call::Unlock),
+    ("LOCK", true, Call::Lock),
+    ("POST", true, Call::Lock),
+    ("PUT", true, Call::Lock),
+    ("UNLOCK", true, Call::Unlock),
+    ("DELETE", true, Call::Unlock),
+];
+
 /// What a method means on the state's path, or on its lock's.
 pub fn call_of(method: &Method, on_lock: bool) -> Result<Call, Problem> {
-    match (method.as_str(), on_lock) {
-        ("GET" | "HEAD", false) => Ok(Call::Read),
-        ("POST" | "PUT", false) => Ok(Call::Write),
-        ("DELETE", false) => Ok(Call::Purge),
-        ("LOCK", _) | ("POST" | "PUT", true) => Ok(Call::Lock),
-        ("UNLOCK", _) | ("DELETE", true) => Ok(Call::Unlock),
-        _ => Err(Problem::new(
+    let known = METHODS.iter().find(|(name, lock, _)| *name == method.as_str() && *lock == on_lock);
+    known.map(|(.., call)| *call).ok_or_else(|| {
+        Problem::new(
             StatusCode::METHOD_NOT_ALLOWED,
             "method-not-allowed",
             "Method is not allowed",
             "The state answers GET, POST, PUT, LOCK and UNLOCK, and POST and DELETE on its /lock.",
-        )),
-    }
+        )
+    })
 }
 
 /// Answers one call.

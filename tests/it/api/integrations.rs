@@ -29,7 +29,7 @@ async fn get(plane: &TestPlane, token: &str, name: &str) -> Value {
 }
 
 /// A change of every field of every integration.
-fn everything(secret: impl Fn(&str) -> String) -> Vec<(&'static str, Value)> {
+pub(super) fn everything(secret: impl Fn(&str) -> String) -> Vec<(&'static str, Value)> {
     vec![
         ("checkov", json!({ "mode": "warn" })),
         (

@@ -3,6 +3,7 @@
 mod api_keys;
 mod archived;
 mod audit;
+mod audited;
 mod auth;
 mod business_units;
 pub mod ci_logins;
@@ -16,6 +17,7 @@ mod presence;
 mod rekeys;
 mod repeated;
 mod repositories;
+mod retention;
 mod runs;
 mod sessions;
 mod shell;

@@ -36,7 +36,11 @@ pub(super) struct Foreign {
 
 impl Foreign {
     pub(super) async fn start() -> Self {
-        let backend = Backend::start().await;
+        Self::on(Backend::start().await).await
+    }
+
+    /// In the unit and on the plane of a backend.
+    pub(super) async fn on(backend: Backend) -> Self {
         for value in ["a", "b"] {
             let serial = if value == "a" { 1 } else { 2 };
             assert_eq!(backend.write(None, &state(serial, "l", value)).await.0, StatusCode::OK);

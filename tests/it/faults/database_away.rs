@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use plumbline_core::db::PgMode;
 use plumbline_core::limits::Limits;
+use plumbline_runtime::Function;
 
 use super::cluster::PrivateCluster;
 use super::points::SLOW_STATE_READ;
@@ -28,7 +29,8 @@ async fn stage_on(cluster: &PrivateCluster) -> Stage {
 
 /// One tick, whatever becomes of it: nobody tells the reconciler that the database is away.
 async fn tick(stage: &Stage) {
-    plumbline_reconciler::handle(&stage.plane.deps, &stage.launcher, &NoShortTasks).await;
+    let reconciler = stage.plane.as_function(Function::Reconciler);
+    plumbline_reconciler::handle(&reconciler, &stage.launcher, &NoShortTasks).await;
     tokio::time::sleep(SWEEP).await;
 }
 

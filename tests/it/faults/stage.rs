@@ -22,6 +22,7 @@ use plumbline_core::limits::Limits;
 use plumbline_core::ports::{ExecutorFate, Launcher as _};
 use plumbline_core::secrets::Domain;
 use plumbline_core::tasks::{ClaimedTask, FailedAttempt};
+use plumbline_runtime::Function;
 use plumbline_worker::Outbound;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -192,12 +193,14 @@ impl Stage {
 
     /// The claim routine, once.
     pub async fn work(&self) {
-        plumbline_worker::handle(&self.plane.deps, &self.launcher, &NoShortTasks).await.unwrap();
+        let worker = self.plane.as_function(Function::Worker);
+        plumbline_worker::handle(&worker, &self.launcher, &NoShortTasks).await.unwrap();
     }
 
     /// One tick of the reconciler; everything in it must work.
     pub async fn reconcile(&self) {
-        let done = plumbline_reconciler::handle(&self.plane.deps, &self.launcher, &NoShortTasks).await;
+        let reconciler = self.plane.as_function(Function::Reconciler);
+        let done = plumbline_reconciler::handle(&reconciler, &self.launcher, &NoShortTasks).await;
         for sweep in &done.sweeps {
             assert!(sweep.outcome.is_ok(), "{sweep:?}");
         }
@@ -357,7 +360,7 @@ fn open_to_all(directory: &Path) {
 }
 
 fn router(plane: &TestPlane, blobs: DirectoryStore, gate: Gate) -> Router {
-    let deps = plane.deps.clone();
+    let deps = plane.as_function(Function::Callback);
     let objects = Router::new()
         .route("/blobs/{*key}", get(read_object).put(write_object))
         .layer(DefaultBodyLimit::disable())

@@ -1,4 +1,4 @@
-//! The functions' own Postgres roles and keys, as a deploy gives them.
+//! The functions' own Postgres roles and keys, as a deploy gives them: each function of a plane signs in as itself.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,10 +8,7 @@ use plumbline_core::Deps;
 use plumbline_core::db::{Connect, Db, PgMode};
 use plumbline_runtime::Function;
 
-use super::TestPlane;
-
-/// Set: the functions of every plane sign in as themselves. Otherwise they share the owner's connections, which is faster.
-pub const ROLES_VARIABLE: &str = "PLUMBLINE_TEST_ROLES";
+use super::{POOLER_PORT_VARIABLE, TestPlane};
 
 /// Brings the grants of the database up to date and gives the roles a password: they have none of their own.
 pub async fn grant(db: &Db) {
@@ -36,23 +33,32 @@ pub async fn grant(db: &Db) {
 
 /// A pool of the database for a role that [`grant`] has prepared.
 pub fn pool_as(database_url: &str, role: &str, pool_size: usize) -> Db {
-    let (_, rest) = database_url.split_once('@').expect("a URL with a user");
-    let url = format!("postgres://{role}:for%20tests%20only@{rest}?connect_timeout=30");
-    Db::new(&Connect { url, pool_size, mode: PgMode::Direct }).expect("a pool")
+    pool_in_mode(database_url, role, pool_size, PgMode::Direct)
 }
 
-/// A pool for each function, where it is asked for.
-pub(super) async fn pools(db: &Db, database_url: &str, pool_size: usize) -> BTreeMap<Function, Db> {
-    if std::env::var_os(ROLES_VARIABLE).is_none() {
+fn pool_in_mode(database_url: &str, role: &str, pool_size: usize, mode: PgMode) -> Db {
+    let (_, rest) = database_url.split_once('@').expect("a URL with a user");
+    let url = format!("postgres://{role}:for%20tests%20only@{rest}?connect_timeout=30");
+    Db::new(&Connect { url, pool_size, mode }).expect("a pool")
+}
+
+/// A pool for each function. Behind the pooler there are none: it knows the owner alone.
+pub(super) fn pools(database_url: &str, pool_size: usize, mode: PgMode) -> BTreeMap<Function, Db> {
+    if std::env::var_os(POOLER_PORT_VARIABLE).is_some() {
         return BTreeMap::new();
     }
-    grant(db).await;
-    let pool = |function: Function| (function, pool_as(database_url, function.role(), pool_size));
+    let pool = |function: Function| (function, pool_in_mode(database_url, function.role(), pool_size, mode));
     Function::ALL.map(pool).into()
 }
 
 impl TestPlane {
-    /// The wiring of one function: with a role and keys of its own if planes were asked for them.
+    /// From now on every function has these connections, which are watched: the owner's.
+    pub fn share(&mut self, db: Db) {
+        self.roles.clear();
+        self.deps.db = db;
+    }
+
+    /// The wiring of one function: with a role and keys of its own.
     pub fn as_function(&self, function: Function) -> Deps {
         match self.roles.get(&function) {
             None => self.deps.clone(),

@@ -193,6 +193,39 @@ async fn a_cut_off_end_is_found_through_the_checkpoint() {
     assert!(!own.ok, "the unit's own admin sees it too");
 }
 
+/// Rewrites the second entry and all after it, as somebody does who knows how: every hash and the head are right again.
+const REWRITE: &str = "
+    DO $$ DECLARE entry audit_entries%ROWTYPE; previous bytea; text text; BEGIN
+        SELECT hash INTO previous FROM audit_entries WHERE sequence = 1;
+        FOR entry IN SELECT * FROM audit_entries WHERE sequence > 1 ORDER BY sequence LOOP
+            text := replace(convert_from(entry.canonical, 'UTF8'), 'task-2', 'task-9');
+            UPDATE audit_entries SET previous_hash = previous, canonical = text::bytea,
+                hash = sha256(previous || text::bytea), resource_id = text::jsonb ->> 'resource_id'
+                WHERE sequence = entry.sequence RETURNING hash INTO previous;
+        END LOOP;
+        UPDATE audit_heads SET hash = previous;
+    END $$";
+
+#[tokio::test]
+async fn a_history_that_was_rewritten_with_right_hashes_is_found_through_the_checkpoint() {
+    let plane = TestPlane::start().await;
+    for n in 1..=4 {
+        record(&plane, None, n).await;
+    }
+    let conn = conn(&plane).await;
+    tamper(&conn, REWRITE).await;
+    assert!(verify(&plane).await.ok, "before a checkpoint nobody knows better");
+
+    assert!(checkpoint(&plane).await);
+    record(&plane, None, 5).await;
+    tamper(&conn, &REWRITE.replace("'task-2', 'task-9'", "'task-9', 'task-2'")).await;
+    let found = verify(&plane).await;
+    assert_eq!(found.broken.len(), 1, "{found:?}");
+    let named = &found.broken[0];
+    assert_eq!(named.sequence, 4, "the last entry that the checkpoint states: {named:?}");
+    assert!(named.reason.contains("checkpoint"), "{named:?}");
+}
+
 #[tokio::test]
 async fn a_removed_head_is_found() {
     let plane = TestPlane::start().await;

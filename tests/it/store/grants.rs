@@ -4,11 +4,11 @@ use plumbline_core::Deps;
 use plumbline_core::access::{Actor, Ctx, Role, Scope};
 use plumbline_core::audit;
 use plumbline_core::db::Query as _;
+use plumbline_core::secrets::Domain;
 use plumbline_core::sessions;
 use plumbline_runtime::Function;
 
-use crate::again::run_again;
-use crate::plane::roles::{ROLES_VARIABLE, grant, pool_as};
+use crate::plane::roles::{grant, pool_as};
 use crate::plane::{ADMIN_EMAIL, PASSWORD, TestPlane};
 
 /// A plane with grants, and its wiring as each role.
@@ -114,24 +114,18 @@ async fn migrating_again_changes_nothing_also_in_several_databases_at_once() {
 }
 
 #[tokio::test]
-async fn the_tests_of_every_function_pass_with_the_functions_own_roles_and_keys() {
-    let passed = run_again(
-        &[
-            "api::",
-            "audit_actions::",
-            "callback::",
-            "queue::leases::",
-            "queue::parallel_sweeps::",
-            "queue::worker::",
-            "store::audit::",
-            "store::idempotency::",
-            "store::state_refusals::",
-            "store::state_uploads::",
-            "store::tfstates::",
-        ],
-        (ROLES_VARIABLE, "1"),
-    );
-    assert!(passed.await > 120);
+async fn each_function_of_every_test_signs_in_as_itself_with_its_own_keys_alone() {
+    let plane = TestPlane::start().await;
+    for function in Function::ALL {
+        let deps = plane.as_function(function);
+        let conn = deps.db.conn().await.expect("signed in");
+        let row = conn.query_one("SELECT current_user::text", &[]).await.expect("asked");
+        assert_eq!(row.get::<_, &str>(0), function.role());
+        for domain in Domain::ALL {
+            let is_its_own = function.key_domains().contains(&domain);
+            assert_eq!(deps.keys.key(domain).is_ok(), is_its_own, "{function:?} {domain:?}");
+        }
+    }
 }
 
 /// Every right that somebody else than the owner has: on tables, on columns, on functions.

@@ -65,7 +65,8 @@ async fn claims_and_ends_are_planned_once() {
 #[tokio::test]
 async fn calls_of_the_state_backend_and_triggers_of_runs_are_planned_once() {
     let mut backend = Backend::start().await;
-    backend.plane.deps.db = single(&backend.plane);
+    let db = single(&backend.plane);
+    backend.plane.share(db);
     for serial in 1..=ROUNDS as i64 {
         let lock = format!("l-{serial}");
         assert_eq!(backend.lock(&lock).await.0, StatusCode::OK);
@@ -84,7 +85,8 @@ async fn calls_of_the_state_backend_and_triggers_of_runs_are_planned_once() {
 #[tokio::test]
 async fn what_executors_report_is_planned_once() {
     let mut backend = Backend::start().await;
-    backend.plane.deps.db = single(&backend.plane);
+    let db = single(&backend.plane);
+    backend.plane.share(db);
     let run = json!({ "workspace_id": backend.workspace, "command": "plan" });
     for _ in 0..ROUNDS {
         let (status, _, answer) =

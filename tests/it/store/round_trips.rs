@@ -19,7 +19,7 @@ const ROUND_TRIPS_MAX: usize = 3;
 async fn count(backend: &mut Backend) -> Wire {
     let wire = Wire::before(&backend.plane.database_url).await.unwrap();
     let connect = Connect { url: wire.url.clone(), pool_size: 1, mode: PgMode::Direct };
-    backend.plane.deps.db = Db::new(&connect).unwrap();
+    backend.plane.share(Db::new(&connect).unwrap());
     wire
 }
 

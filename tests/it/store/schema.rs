@@ -1,14 +1,17 @@
 //! The checked-in schema is what the migrations make.
 
-use plumbline_core::db::{Conn, Query as _};
+use plumbline_core::db::testing::TestDatabase;
+use plumbline_core::db::{Conn, PgMode, Query as _};
 use plumbline_emulator::schema::describe;
 
-use crate::plane::TestPlane;
+use crate::plane::{TestPlane, cluster_url};
 
 #[tokio::test]
 async fn schema_sql_is_what_a_fresh_database_looks_like() {
-    let plane = TestPlane::start().await;
-    let actual = describe(plane.db()).await.expect("described");
+    // As the migrations alone leave it: planes have the grants, too.
+    let database = TestDatabase::create(&cluster_url()).await.expect("a database for this test");
+    let fresh = database.pool(1, PgMode::Direct).expect("a pool");
+    let actual = describe(&fresh).await.expect("described");
     let kept = include_str!("../../../migrations/schema.sql");
     let differs = actual.lines().zip(kept.lines()).find(|(actual, kept)| actual != kept);
     assert!(

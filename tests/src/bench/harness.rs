@@ -7,6 +7,8 @@ use std::fmt::Write as _;
 pub(crate) enum Verdict {
     Holds,
     Over,
+    /// There is no budget.
+    Reported,
     /// The feature does not exist yet, or what measures it is not on this machine.
     NotMeasured,
 }
@@ -43,6 +45,17 @@ impl Report {
         self.add(what, budget.into(), measured, beside, holds);
     }
 
+    /// A figure that has no budget.
+    pub(crate) fn reported(&mut self, what: &str, unit: &str, measured: f64, beside: String) {
+        self.rows.push(Row {
+            what: what.into(),
+            budget: "reported".into(),
+            measured: figure(measured, unit),
+            beside,
+            verdict: Verdict::Reported,
+        });
+    }
+
     /// A budget that nothing was measured for.
     pub(crate) fn not_measured(&mut self, what: &str, budget: &str, why: &str) {
         self.rows.push(Row {
@@ -66,7 +79,7 @@ impl Report {
             let verdict = match row.verdict {
                 Verdict::Holds => "holds",
                 Verdict::Over => "**over**",
-                Verdict::NotMeasured => "–",
+                Verdict::Reported | Verdict::NotMeasured => "–",
             };
             writeln!(
                 table,

@@ -5,6 +5,8 @@
 //! what they are on a busy machine, wall time does not.
 
 mod audit;
+mod audited_requests;
+mod audited_writes;
 mod emulator;
 mod functions;
 mod harness;
@@ -64,7 +66,11 @@ async fn measure(group: &str, report: &mut Report) -> anyhow::Result<()> {
         "state" => state::run(report).await,
         "terraform" => terraform::run(report).await,
         "runs" => runs::run(report).await,
-        "audit" => audit::run(report).await,
+        "audit" => {
+            audit::run(report).await?;
+            audited_requests::run(report).await?;
+            audited_writes::run(report).await
+        }
         "login" => login::run(report).await,
         "functions" => functions::run(report).await,
         "emulator" => emulator::run(report).await,

@@ -1,5 +1,6 @@
 //! Variables as people are shown them.
 
+use chrono::{DateTime, Utc};
 use serde::Deserialize;
 
 /// A Terraform variable as it is kept.
@@ -42,6 +43,7 @@ pub struct Effective {
     pub items: Vec<EffectiveVariable>,
     pub fits: bool,
     pub pinned: Option<bool>,
+    pub removed_at: Option<DateTime<Utc>>,
 }
 
 /// One of them.

@@ -8,7 +8,7 @@ use super::writes::{accept, discard_body};
 use super::{Author, find_row, key_of, lock_row};
 use crate::Deps;
 use crate::access::{Ctx, Permission};
-use crate::audit::{Action, Draft};
+use crate::audit::{self, Action, Draft};
 use crate::digest::Sha256Digest;
 use crate::ids::{StateVersionId, WorkspaceId};
 use crate::page::{Page, PageRequest};
@@ -58,13 +58,18 @@ pub async fn diff_versions(
     if older.as_ref().is_some_and(|older| older.view.workspace_id != newer.view.workspace_id) {
         return Err(StateError::Invalid("both versions must belong to one workspace"));
     }
+    let (newest, oldest) = (newer.view.id, older.as_ref().map(|older| older.view.id));
+    let details = json!({ "version_id": newest, "against": oldest });
+    let (unit, workspace_id) = (newer.business_unit_id, newer.view.workspace_id);
+    let entry = Author::person(ctx).entry_in(unit, workspace_id, Action::StateRead, details);
+    audit::service::record(&deps.db.conn().await?, &entry).await?;
     let before = match &older {
         Some(older) => fetch(deps, &older.key).await?,
         None => bytes::Bytes::from_static(b"{}"),
     };
     let after = fetch(deps, &newer.key).await?;
     let compared = diff(&before, &after).ok_or(StateError::Opaque)?;
-    Ok((older.map(|older| older.view.id), compared))
+    Ok((oldest, compared))
 }
 
 /// Makes an old version's content the newest version: the same body with the next serial. Nothing of the history is

@@ -1,11 +1,10 @@
 //! The workspace's state, for the executor's loopback proxy. These calls go by lock, not by lease: the live holder's
 //! write is accepted even after its lease is lost.
 
+use axum::Json;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use axum::routing::{any, post};
-use axum::{Json, Router};
 use plumbline_api::body::{Body as JsonBody, Path};
 use plumbline_api::problem::Problem;
 use plumbline_core::Deps;
@@ -13,18 +12,23 @@ use plumbline_core::executors::ExecutorCaller;
 use plumbline_core::ids::StateUploadId;
 use plumbline_core::protocol::{RunPhase, StateUploadAnswer, StateUploadBegin, StateUploadCommit};
 use plumbline_core::tfstates::service::{self, StateActor};
-use plumbline_tfstate::Call;
+use plumbline_tfstate::{Call, METHODS};
 
+use super::{Route, any_at, post_at};
 use crate::caller::Attempt;
 use crate::problem::of_executor;
 
 /// Routes of the state.
-pub(crate) fn routes() -> Router<Deps> {
-    Router::new()
-        .route("/state", any(state))
-        .route("/state/lock", any(lock))
-        .route("/state/uploads", post(begin_upload))
-        .route("/state/uploads/{id}/commit", post(commit_upload))
+pub(crate) fn table() -> Vec<Route> {
+    let methods = |on_lock: bool| {
+        METHODS.iter().filter(|(_, lock, _)| *lock == on_lock).map(|(name, ..)| *name).collect()
+    };
+    vec![
+        any_at("/state", methods(false), state),
+        any_at("/state/lock", methods(true), lock),
+        post_at("/state/uploads", begin_upload),
+        post_at("/state/uploads/{id}/commit", commit_upload),
+    ]
 }
 
 fn actor(caller: &ExecutorCaller) -> StateActor<'static> {

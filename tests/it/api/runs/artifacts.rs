@@ -106,7 +106,7 @@ async fn everything_a_run_has_produced_is_listed_and_downloaded_byte_for_byte() 
     }
     assert_eq!(world.download(&run, "plan_file", &world.token).await.0, StatusCode::NOT_FOUND, "nobody may");
     let read = world.audit_actions(&run).await.iter().filter(|action| *action == "run.read").count();
-    assert_eq!(read, 2 * 3, "what may hold secrets is recorded: plan_json, outputs, errored_state");
+    assert_eq!(read, 2 * 6 + 2, "each artifact each time, and of each log that it was read within the hour");
 }
 
 #[tokio::test]

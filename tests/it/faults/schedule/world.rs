@@ -11,6 +11,7 @@ use http::StatusCode;
 use plumbline_core::access::Role;
 use plumbline_core::db::Query as _;
 use plumbline_core::limits::Limits;
+use plumbline_runtime::Function;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -63,7 +64,7 @@ impl<'p> World<'p> {
     pub async fn new(plane: &'p TestPlane) -> Self {
         const JOURNAL: &str = "
             CREATE TABLE fault_journal (at bigserial, unit uuid, class text, running integer);
-            CREATE FUNCTION fault_journal() RETURNS trigger LANGUAGE plpgsql AS $$
+            CREATE FUNCTION fault_journal() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
             BEGIN
                 INSERT INTO fault_journal (unit, class, running) VALUES (NEW.business_unit_id, NEW.class, NEW.running);
                 RETURN NEW;
@@ -233,11 +234,13 @@ impl<'p> World<'p> {
     }
 
     async fn work(&self) {
-        plumbline_worker::handle(&self.plane.deps, &self.launcher, &NoShortTasks).await.unwrap();
+        let worker = self.plane.as_function(Function::Worker);
+        plumbline_worker::handle(&worker, &self.launcher, &NoShortTasks).await.unwrap();
     }
 
     async fn sweep(&self) {
-        let done = plumbline_reconciler::handle(&self.plane.deps, &self.launcher, &NoShortTasks).await;
+        let reconciler = self.plane.as_function(Function::Reconciler);
+        let done = plumbline_reconciler::handle(&reconciler, &self.launcher, &NoShortTasks).await;
         for sweep in &done.sweeps {
             assert!(sweep.outcome.is_ok(), "{sweep:?}");
         }
