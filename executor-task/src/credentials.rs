@@ -98,7 +98,7 @@ impl Cloud {
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
         let eks = self.cluster.as_ref().and_then(|cluster| cluster.eks.as_ref());
         let all = self.aws.iter().map(|aws| &aws.keys).chain(eks.map(|eks| &eks.keys));
-        all.flat_map(|keys| [Some(keys.secret_access_key.as_str()), keys.session_token.as_deref()]).flatten()
+        all.flat_map(words).flatten()
     }
 
     /// Lays out what one call needs.
@@ -134,6 +134,11 @@ impl Cloud {
         }
         Ok(Opened { environment, _directory: directory })
     }
+}
+
+/// The key's id as well: nobody needs it in a log, and the API shows it to nobody either.
+fn words(keys: &AwsKeys) -> [Option<&str>; 3] {
+    [Some(&keys.access_key_id), Some(&keys.secret_access_key), keys.session_token.as_deref()]
 }
 
 impl Aws {

@@ -12,6 +12,10 @@ const SECRET_BYTES_MIN: usize = 4;
 const SECRET_LINE_BYTES_MIN: usize = 8;
 /// Longer values are taken out piece by piece; in other encodings they are known by their beginning.
 const PATTERN_BYTES_MAX: usize = 4096;
+/// Documents of JSON within documents of JSON, as policies and definitions of containers are.
+const NESTED_MAX: usize = 4;
+const GO_ESCAPES: [(&str, &str); 5] =
+    [("&", "\\u0026"), ("<", "\\u003c"), (">", "\\u003e"), ("\u{2028}", "\\u2028"), ("\u{2029}", "\\u2029")];
 const MASK: &[u8] = b"(secret)";
 
 /// The values to take out.
@@ -49,7 +53,9 @@ impl Secrets {
         (from..buffer.len())
             .find(|at| {
                 let tail = &buffer[*at..];
-                self.patterns.iter().any(|pattern| pattern.len() > tail.len() && pattern.starts_with(tail))
+                // They are sorted, so those that go on after the tail follow it.
+                let next = self.patterns.partition_point(|pattern| &pattern[..] <= tail);
+                self.patterns.get(next).is_some_and(|pattern| pattern.starts_with(tail))
             })
             .unwrap_or(buffer.len())
     }
@@ -60,10 +66,18 @@ fn forms(value: &str) -> Vec<Vec<u8>> {
     if value.len() < SECRET_BYTES_MIN {
         return Vec::new();
     }
-    let json = serde_json::Value::from(value).to_string();
-    let whole = [value.as_bytes(), &json.as_bytes()[1..json.len() - 1]];
-    let pieces = whole.into_iter().flat_map(|form| form.chunks(PATTERN_BYTES_MAX)).map(<[u8]>::to_vec);
-    let mut forms = vec![percent_encoded(value).into_bytes()];
+    let mut whole = vec![value.to_owned()];
+    // Each level doubles what is escaped: too much for a value that is long already.
+    let nested_max = if value.len() > PATTERN_BYTES_MAX { 1 } else { NESTED_MAX };
+    for mut text in [escaped(value), escaped_by_go(value)] {
+        for _ in 0..nested_max {
+            whole.push(text.clone());
+            text = escaped(&text);
+        }
+    }
+    let pieces = whole.iter().flat_map(|form| form.as_bytes().chunks(PATTERN_BYTES_MAX)).map(<[u8]>::to_vec);
+    let mut forms: Vec<Vec<u8>> = percent_encoded(value).map(String::into_bytes).into();
+    forms.extend([hex::encode(value).into_bytes(), hex::encode_upper(value).into_bytes()]);
     // Inside a longer text the same value has one of three encodings; their borders mix with the neighbours'.
     for shift in 0..3 {
         let mut shifted = vec![0; shift];
@@ -85,8 +99,36 @@ fn forms(value: &str) -> Vec<Vec<u8>> {
     forms
 }
 
-fn percent_encoded(value: &str) -> String {
-    url::form_urlencoded::byte_serialize(value.as_bytes()).collect::<String>().replace('+', "%20")
+/// As within a text of JSON or of Terraform's own language.
+fn escaped(value: &str) -> String {
+    let json = serde_json::Value::from(value).to_string();
+    json[1..json.len() - 1].to_owned()
+}
+
+/// What Terraform's `jsonencode` escapes beyond that.
+fn escaped_by_go(value: &str) -> String {
+    // These come to stand in a text of JSON as they are, so what is escaped must be escaped before.
+    let mut text = escaped(value);
+    for (sign, code) in GO_ESCAPES {
+        text = text.replace(sign, code);
+    }
+    text
+}
+
+/// As addresses have it, as forms have it, and as scripts write it: they do not agree on these signs.
+fn percent_encoded(value: &str) -> [String; 4] {
+    let encode = |kept: &str, space: &str| {
+        let mut text = String::new();
+        for byte in value.bytes() {
+            match char::from(byte) {
+                ' ' => text.push_str(space),
+                sign if sign.is_ascii_alphanumeric() || kept.contains(sign) => text.push(sign),
+                _ => text.push_str(&format!("%{byte:02X}")),
+            }
+        }
+        text
+    };
+    [encode("-_.~", "%20"), encode("-_.~", "+"), encode("-_.*", "+"), encode("-_.!~*'()", "%20")]
 }
 
 /// The state between two chunks: at most one secret's length is held back.
@@ -157,8 +199,26 @@ mod tests {
             let shown = in_chunks(&secrets, encoded.as_bytes(), 7);
             assert!(shown.contains("(secret)"), "{lead}: {shown}");
         }
-        assert!(in_chunks(&secrets, percent_encoded(value).as_bytes(), 3).contains("(secret)"));
+        for encoded in
+            percent_encoded(value).into_iter().chain([hex::encode(value), hex::encode_upper(value)])
+        {
+            assert_eq!(in_chunks(&secrets, encoded.as_bytes(), 3), "(secret)", "{encoded}");
+        }
         assert_eq!(in_chunks(&Secrets::new(["a\"b\nc12"]), br#"x a\"b\nc12 y"#, 4), "x (secret) y");
+    }
+
+    #[test]
+    fn a_secret_within_documents_within_documents_is_taken_out() {
+        let value = "p&ss\"wo<rd\\";
+        let secrets = Secrets::new([value]);
+        for mut text in [escaped(value), escaped_by_go(value)] {
+            for depth in 1..=NESTED_MAX {
+                let shown = in_chunks(&secrets, format!("a {text} b").as_bytes(), 5);
+                assert_eq!(shown, "a (secret) b", "{depth}: {text}");
+                text = escaped(&text);
+            }
+        }
+        assert_eq!(escaped_by_go(value), r#"p\u0026ss\"wo\u003crd\\"#);
     }
 
     #[test]

@@ -25,4 +25,5 @@ mod faults;
 mod provider;
 mod queue;
 mod reconcile;
+mod secret_scan;
 mod store;

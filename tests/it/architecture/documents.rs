@@ -117,8 +117,7 @@ fn every_setting_is_documented() {
     // What one part of a program tells another, or a launcher its executor; nobody sets these.
     let inner = [
         "PLUMBLINE_ASKPASS_FILE",
-        "PLUMBLINE_GIT_TOKEN",
-        "PLUMBLINE_GIT_USERNAME",
+        "PLUMBLINE_GIT_LOGIN_FILE",
         "PLUMBLINE_TASK_ID",
         "PLUMBLINE_TICKET",
         "PLUMBLINE_WORK_DIR",

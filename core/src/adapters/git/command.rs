@@ -1,7 +1,9 @@
 //! One run of `git`, fenced in: environment, time, output, file size.
 
 use std::ffi::OsStr;
+use std::io::Write as _;
 use std::net::IpAddr;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
@@ -24,9 +26,8 @@ const ULIMIT_BLOCK_BYTES: u64 = 512;
 /// What Git inherits: where programs and trusted certificates are.
 const INHERITED: [&str; 4] = ["PATH", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO"];
 
-/// Answers Git's question for a login from the environment; names variables only, so that no argument, address or
-/// file holds the secret.
-const CREDENTIAL_HELPER: &str = r#"!f() { test "$1" = get && printf 'username=%s\npassword=%s\n' "$PLUMBLINE_GIT_USERNAME" "$PLUMBLINE_GIT_TOKEN"; }; f"#;
+/// Answers Git's question for a login from a private file, so that no argument, address or environment holds the secret.
+const CREDENTIAL_HELPER: &str = r#"!f() { test "$1" = get && cat "$PLUMBLINE_GIT_LOGIN_FILE"; }; f"#;
 
 /// A directory that goes with the value.
 pub(super) struct Scratch(tempfile::TempDir);
@@ -52,6 +53,15 @@ impl Scratch {
 
     fn configuration(&self) -> std::path::PathBuf {
         self.path().join("gitconfig")
+    }
+
+    /// Writes what a credential helper answers, for this account alone.
+    fn write_login(&self, username: &str, token: &str) -> std::io::Result<std::path::PathBuf> {
+        let path = self.path().join("login");
+        let mut file = std::fs::File::options().write(true).create_new(true).mode(0o600).open(&path)?;
+        let answer = SecretText::new(format!("username={username}\npassword={token}\n"));
+        file.write_all(answer.as_bytes())?;
+        Ok(path)
     }
 }
 
@@ -112,10 +122,19 @@ impl Command {
         self.process.env(name, value);
     }
 
-    pub(super) fn use_password(&mut self, username: &str, token: &str) {
+    pub(super) fn use_password(
+        &mut self,
+        scratch: &Scratch,
+        username: &str,
+        token: &str,
+    ) -> Result<(), GitError> {
+        let login = scratch
+            .write_login(username, token)
+            .map_err(|_| GitError::Unavailable("the scratch directory cannot be written".into()))?;
         self.configure("credential.helper", CREDENTIAL_HELPER);
-        self.process.env("PLUMBLINE_GIT_USERNAME", username).env("PLUMBLINE_GIT_TOKEN", token);
+        self.process.env("PLUMBLINE_GIT_LOGIN_FILE", login);
         self.secret = Some(SecretText::new(token));
+        Ok(())
     }
 
     /// Connects with this key to a host that shows one of these, at the first of its addresses, whatever the name

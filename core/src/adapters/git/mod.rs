@@ -173,7 +173,7 @@ impl<'a> Git<'a> {
                 command.pin_http(host, port, &addresses);
                 command.env("GIT_ALLOW_PROTOCOL", "http:https");
                 if let Some(GitLogin::Password { username, token }) = login {
-                    command.use_password(username, token);
+                    command.use_password(scratch, username, token)?;
                 }
             }
         }
