@@ -16,6 +16,8 @@ CREATE TABLE users (
     -- NULL: this user cannot sign in with a password.
     password_hash        text,
     must_change_password boolean NOT NULL DEFAULT false,
+    -- Who knows the password that must be changed.
+    password_set_by      uuid REFERENCES users (id) ON DELETE SET NULL,
     is_superadmin        boolean NOT NULL DEFAULT false,
     disabled_at          timestamptz,
     -- Tokens carry the generation they were made under; raising it ends them all.

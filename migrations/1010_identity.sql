@@ -4,7 +4,7 @@ CREATE TABLE invites (
     user_id    uuid PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
     -- SHA-256: the token itself is shown once and kept nowhere.
     token_hash bytea NOT NULL,
-    created_by uuid,
+    created_by uuid REFERENCES users (id) ON DELETE SET NULL,
     expires_at timestamptz NOT NULL,
     created_at timestamptz NOT NULL DEFAULT plumbline_now(),
     CONSTRAINT invites_token UNIQUE (token_hash)

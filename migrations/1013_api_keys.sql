@@ -35,9 +35,15 @@ CREATE INDEX ci_trust_rule_workspaces_workspace ON ci_trust_rule_workspaces (wor
 CREATE TABLE ci_issuers (
     issuer     text PRIMARY KEY,
     jwks       jsonb,
-    fetched_at timestamptz,
-    -- When they were last asked for.
-    asked_at   timestamptz
+    fetched_at timestamptz
+);
+
+-- When a unit last asked for them: each unit asks in its own turn, so that none waits for another's.
+CREATE TABLE ci_issuer_wishes (
+    business_unit_id uuid NOT NULL REFERENCES business_units (id),
+    issuer           text NOT NULL REFERENCES ci_issuers (issuer),
+    asked_at         timestamptz NOT NULL,
+    PRIMARY KEY (business_unit_id, issuer)
 );
 
 -- Credentials of programs, each of one business unit. Only the digest of a token is kept.

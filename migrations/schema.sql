@@ -262,11 +262,19 @@ CREATE TABLE business_units (
     CONSTRAINT business_units_slug_shape CHECK (((slug ~ '^[a-z0-9][a-z0-9-]{1,62}[a-z0-9]$'::text) AND (slug <> 'all'::text)))
 );
 
+CREATE TABLE ci_issuer_wishes (
+    business_unit_id uuid NOT NULL,
+    issuer text NOT NULL,
+    asked_at timestamp with time zone NOT NULL,
+    CONSTRAINT ci_issuer_wishes_business_unit_id_fkey FOREIGN KEY (business_unit_id) REFERENCES business_units(id),
+    CONSTRAINT ci_issuer_wishes_issuer_fkey FOREIGN KEY (issuer) REFERENCES ci_issuers(issuer),
+    CONSTRAINT ci_issuer_wishes_pkey PRIMARY KEY (business_unit_id, issuer)
+);
+
 CREATE TABLE ci_issuers (
     issuer text NOT NULL,
     jwks jsonb,
     fetched_at timestamp with time zone,
-    asked_at timestamp with time zone,
     CONSTRAINT ci_issuers_pkey PRIMARY KEY (issuer)
 );
 
@@ -464,6 +472,7 @@ CREATE TABLE invites (
     created_by uuid,
     expires_at timestamp with time zone NOT NULL,
     created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT invites_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id) ON DELETE SET NULL,
     CONSTRAINT invites_pkey PRIMARY KEY (user_id),
     CONSTRAINT invites_token UNIQUE (token_hash),
     CONSTRAINT invites_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
@@ -908,6 +917,7 @@ CREATE TABLE users (
     display_name text,
     password_hash text,
     must_change_password boolean DEFAULT false NOT NULL,
+    password_set_by uuid,
     is_superadmin boolean DEFAULT false NOT NULL,
     disabled_at timestamp with time zone,
     token_generation integer DEFAULT 1 NOT NULL,
@@ -915,6 +925,7 @@ CREATE TABLE users (
     updated_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
     CONSTRAINT users_email UNIQUE (email),
     CONSTRAINT users_email_check CHECK (((email = lower(email)) AND ((length(email) >= 3) AND (length(email) <= 255)))),
+    CONSTRAINT users_password_set_by_fkey FOREIGN KEY (password_set_by) REFERENCES users(id) ON DELETE SET NULL,
     CONSTRAINT users_pkey PRIMARY KEY (id)
 );
 

@@ -34,6 +34,7 @@ pub mod runs;
 pub mod secrets;
 pub mod sessions;
 pub mod tasks;
+pub mod text;
 pub mod tfstates;
 pub mod users;
 pub mod variables;

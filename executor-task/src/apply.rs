@@ -1,5 +1,7 @@
 //! The apply phase: applies exactly the approved plan, with the state written through `callback`.
 
+use std::sync::Arc;
+
 use plumbline_core::protocol::{ApplyBegun, ApplyDone, ArtifactKind, TouchedResource};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -117,7 +119,7 @@ async fn apply(
     session.callback.tell(Method::POST, "apply/begin", &begun).await?;
     let plan = session.layout.given.join(PLAN_NAME).to_string_lossy().into_owned();
     let (news, told) = touched::start(session.callback.clone());
-    let mut reader = ApplyLog::telling(news);
+    let mut reader = ApplyLog::telling(news, Arc::clone(&session.secrets));
     let mut show = |bytes: &[u8]| log.write(bytes);
     let ended = {
         let mut read = |bytes: &[u8]| reader.push(bytes, &mut show);
@@ -141,7 +143,10 @@ async fn apply(
     let ended = ended?;
     let is_success = ended.code == Some(0);
     // 1 is an orderly failure, also after an interrupt. A crash or a kill ends it with something else.
-    left.is_state_whole = matches!(ended.code, Some(0 | 1)) && !ended.was_killed && delivered.is_ok();
+    // A plan that names another backend is applied past the state that we keep.
+    let went_past_us = !proxy.was_locked() && (is_success || !left.touched.is_empty());
+    left.is_state_whole =
+        matches!(ended.code, Some(0 | 1)) && !ended.was_killed && delivered.is_ok() && !went_past_us;
     if !is_success || delivered.is_err() {
         save_errored_state(session, terraform, log).await;
     }
@@ -150,6 +155,12 @@ async fn apply(
         return Err(StepError::Permanent(format!("terraform apply {}", ended.describe())));
     }
     delivered.map_err(StepError::Permanent)?;
+    if went_past_us {
+        return Err(StepError::Permanent(
+            "terraform applied the plan without the state of this workspace: the plan names another backend"
+                .into(),
+        ));
+    }
     Ok(summary)
 }
 

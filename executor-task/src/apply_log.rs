@@ -1,10 +1,13 @@
 //! Turns the JSON lines of `terraform apply -json` into a log for people, and remembers what was touched.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use plumbline_core::protocol::TouchedResource;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
+
+use crate::log_redaction::Secrets;
 
 /// A longer line is shown as it comes.
 const LINE_BYTES_MAX: usize = 1 << 20;
@@ -18,13 +21,14 @@ pub(crate) struct ApplyLog {
     is_too_long: bool,
     touched: BTreeMap<String, TouchedResource>,
     news: Option<UnboundedSender<TouchedResource>>,
+    secrets: Option<Arc<Secrets>>,
     summary: Option<Value>,
 }
 
 impl ApplyLog {
     /// One that tells at once what it reads about resources.
-    pub(crate) fn telling(news: UnboundedSender<TouchedResource>) -> Self {
-        Self { news: Some(news), ..Self::default() }
+    pub(crate) fn telling(news: UnboundedSender<TouchedResource>, secrets: Arc<Secrets>) -> Self {
+        Self { news: Some(news), secrets: Some(secrets), ..Self::default() }
     }
 
     /// Takes a piece of output and gives what to show.
@@ -70,6 +74,14 @@ impl ApplyLog {
         }
     }
 
+    /// A text that goes into rows and answers, without what no log may show.
+    fn shown(&self, text: &str) -> String {
+        match &self.secrets {
+            Some(secrets) => String::from_utf8_lossy(&secrets.redact(text.as_bytes())).into_owned(),
+            None => text.to_owned(),
+        }
+    }
+
     fn remember(&mut self, message: &Value) {
         let text = |pointer: &str| message.pointer(pointer).and_then(Value::as_str);
         match text("/type") {
@@ -85,8 +97,8 @@ impl ApplyLog {
                 }
                 let is_known = kind == "apply_complete" || action != "create";
                 let id = text("/hook/id_value").filter(|id| is_known && TouchedResource::can_tell(id));
-                let id = id.map(str::to_owned);
-                let touched = TouchedResource { address: address.to_owned(), action: action.to_owned(), id };
+                let id = id.map(|id| self.shown(id));
+                let touched = TouchedResource { address: self.shown(address), action: action.to_owned(), id };
                 if let Some(news) = &self.news {
                     // A closed channel means that nobody can be told.
                     news.send(touched.clone()).ok();

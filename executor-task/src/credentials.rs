@@ -17,6 +17,7 @@ use crate::callback::RETRY_PAUSE_MAX;
 use crate::error::StepError;
 use crate::identity;
 use crate::isolation::Isolation;
+use crate::log_redaction::Secrets;
 use crate::pauses::Pauses;
 use crate::session::Layout;
 use crate::settings::Settings;
@@ -102,7 +103,12 @@ impl Cloud {
     }
 
     /// Lays out what one call needs.
-    pub(crate) fn open(&self, layout: &Layout, isolation: Isolation) -> Result<Opened, StepError> {
+    pub(crate) fn open(
+        &self,
+        layout: &Layout,
+        isolation: Isolation,
+        secrets: &Secrets,
+    ) -> Result<Opened, StepError> {
         // Without it a provider that has no credentials takes those of the machine that it runs on.
         let mut environment = vec![("AWS_EC2_METADATA_DISABLED".into(), "true".into())];
         let mut files = Vec::new();
@@ -113,7 +119,7 @@ impl Cloud {
             }
         }
         if let Some(cluster) = &self.cluster {
-            files.push((KUBECONFIG_VARIABLES, cluster.kubeconfig()?));
+            files.push((KUBECONFIG_VARIABLES, cluster.kubeconfig(secrets)?));
         }
         let mut directory = None;
         for (number, (names, content)) in files.into_iter().enumerate() {
@@ -167,9 +173,10 @@ impl Aws {
 }
 
 impl Cluster {
-    fn kubeconfig(&self) -> Result<String, StepError> {
+    fn kubeconfig(&self, secrets: &Secrets) -> Result<String, StepError> {
         let Some(eks) = &self.eks else { return Ok(self.kubeconfig.clone()) };
         let token = eks_token(&eks.keys, &eks.region, &eks.cluster_name, Utc::now());
+        secrets.add(&token);
         let mut kubeconfig: Value = serde_json::from_str(&self.kubeconfig)
             .map_err(|_| StepError::Permanent("the kubeconfig of the bundle cannot be read".into()))?;
         kubeconfig["users"][0]["user"] = json!({ "token": token });

@@ -67,6 +67,13 @@ impl Isolation {
         }
     }
 
+    /// Whether a step that needs no network can be run without one.
+    pub(crate) fn can_close_network(self) -> bool {
+        const SYS_ADMIN: u64 = 1 << 21;
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        self.uid().is_some() && has_capabilities(&status, SYS_ADMIN)
+    }
+
     /// Lets the child read a file or directory of ours, not write it.
     pub(crate) fn share(self, path: &Path) -> io::Result<()> {
         let is_dir = std::fs::symlink_metadata(path)?.is_dir();
@@ -108,10 +115,14 @@ impl Isolation {
 /// Whether root still has what a change of user needs; containers often take it away.
 fn may_change_users(status: &str) -> bool {
     const CHOWN_SETGID_SETUID: u64 = 1 | 1 << 6 | 1 << 7;
+    has_capabilities(status, CHOWN_SETGID_SETUID)
+}
+
+fn has_capabilities(status: &str, wanted: u64) -> bool {
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     effective
         .and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
-        .is_some_and(|capabilities| capabilities & CHOWN_SETGID_SETUID == CHOWN_SETGID_SETUID)
+        .is_some_and(|capabilities| capabilities & wanted == wanted)
 }
 
 /// Whether a user exists in our user namespace: rootless containers map few.

@@ -13,6 +13,7 @@
 mod apply;
 mod apply_log;
 mod askpass;
+mod backend;
 mod callback;
 mod child;
 mod configuration;

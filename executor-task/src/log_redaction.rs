@@ -2,6 +2,8 @@
 //!
 //! A safety net against accidents, not a wall against code that wants to leak.
 
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
@@ -18,16 +20,16 @@ const GO_ESCAPES: [(&str, &str); 5] =
     [("&", "\\u0026"), ("<", "\\u003c"), (">", "\\u003e"), ("\u{2028}", "\\u2028"), ("\u{2029}", "\\u2029")];
 const MASK: &[u8] = b"(secret)";
 
-/// The values to take out.
-pub(crate) struct Secrets {
+/// The values to take out. More may come to be known while logs are written.
+pub(crate) struct Secrets(RwLock<Known>);
+
+struct Known {
     search: Option<AhoCorasick>,
     patterns: Vec<Vec<u8>>,
 }
 
-impl Secrets {
-    /// Values in clear; their encoded forms are added.
-    pub(crate) fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut patterns: Vec<Vec<u8>> = values.into_iter().flat_map(forms).collect();
+impl Known {
+    fn of(mut patterns: Vec<Vec<u8>>) -> Self {
         patterns.retain(|pattern| pattern.len() >= SECRET_BYTES_MIN);
         patterns.sort();
         patterns.dedup();
@@ -35,6 +37,25 @@ impl Secrets {
             .then(|| AhoCorasickBuilder::new().match_kind(MatchKind::LeftmostLongest).build(&patterns).ok())
             .flatten();
         Self { search, patterns }
+    }
+}
+
+impl Secrets {
+    /// Values in clear; their encoded forms are added.
+    pub(crate) fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
+        Self(RwLock::new(Known::of(values.into_iter().flat_map(forms).collect())))
+    }
+
+    /// One more, which was made only now. What comes from now on is shown without it.
+    pub(crate) fn add(&self, value: &str) {
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut patterns = std::mem::take(&mut known.patterns);
+        patterns.extend(forms(value));
+        *known = Known::of(patterns);
+    }
+
+    fn known(&self) -> RwLockReadGuard<'_, Known> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A text that is complete.
@@ -48,14 +69,15 @@ impl Secrets {
 
     /// Where the part begins that the next chunk might turn into a secret.
     fn open_end(&self, buffer: &[u8]) -> usize {
-        let longest = self.patterns.iter().map(Vec::len).max().unwrap_or(0);
+        let known = self.known();
+        let longest = known.patterns.iter().map(Vec::len).max().unwrap_or(0);
         let from = buffer.len().saturating_sub(longest.saturating_sub(1));
         (from..buffer.len())
             .find(|at| {
                 let tail = &buffer[*at..];
                 // They are sorted, so those that go on after the tail follow it.
-                let next = self.patterns.partition_point(|pattern| &pattern[..] <= tail);
-                self.patterns.get(next).is_some_and(|pattern| pattern.starts_with(tail))
+                let next = known.patterns.partition_point(|pattern| &pattern[..] <= tail);
+                known.patterns.get(next).is_some_and(|pattern| pattern.starts_with(tail))
             })
             .unwrap_or(buffer.len())
     }
@@ -69,14 +91,18 @@ fn forms(value: &str) -> Vec<Vec<u8>> {
     let mut whole = vec![value.to_owned()];
     // Each level doubles what is escaped: too much for a value that is long already.
     let nested_max = if value.len() > PATTERN_BYTES_MAX { 1 } else { NESTED_MAX };
-    for mut text in [escaped(value), escaped_by_go(value)] {
-        for _ in 0..nested_max {
-            whole.push(text.clone());
-            text = escaped(&text);
-        }
+    let mut level = whole.clone();
+    for _ in 0..nested_max {
+        // What Go has escaped once has none of its signs any more: this grows by one form a level.
+        level = level.iter().flat_map(|text| [escaped(text), escaped_by_go(text)]).collect();
+        level.sort();
+        level.dedup();
+        whole.extend(level.iter().cloned());
     }
     let pieces = whole.iter().flat_map(|form| form.as_bytes().chunks(PATTERN_BYTES_MAX)).map(<[u8]>::to_vec);
-    let mut forms: Vec<Vec<u8>> = percent_encoded(value).map(String::into_bytes).into();
+    let percent = percent_encoded(value);
+    let lower = percent.clone().map(|text| lower_case_escapes(&text));
+    let mut forms: Vec<Vec<u8>> = percent.into_iter().chain(lower).map(String::into_bytes).collect();
     forms.extend([hex::encode(value).into_bytes(), hex::encode_upper(value).into_bytes()]);
     // Inside a longer text the same value has one of three encodings; their borders mix with the neighbours'.
     for shift in 0..3 {
@@ -97,6 +123,23 @@ fn forms(value: &str) -> Vec<Vec<u8>> {
     forms.iter_mut().for_each(|form| form.truncate(PATTERN_BYTES_MAX));
     forms.extend(pieces);
     forms
+}
+
+/// `%2F` as `%2f`: both are in use.
+fn lower_case_escapes(encoded: &str) -> String {
+    let mut digits = 0;
+    let lower = |c: char| match c {
+        '%' => {
+            digits = 2;
+            c
+        }
+        _ if digits > 0 => {
+            digits -= 1;
+            c.to_ascii_lowercase()
+        }
+        _ => c,
+    };
+    encoded.chars().map(lower).collect()
 }
 
 /// As within a text of JSON or of Terraform's own language.
@@ -153,7 +196,7 @@ impl Redactor {
 
     fn release(&mut self, secrets: &Secrets, until: usize, out: &mut Vec<u8>) {
         let mut done = 0;
-        if let Some(search) = &secrets.search {
+        if let Some(search) = &secrets.known().search {
             for found in search.find_iter(&self.held).take_while(|found| found.start() < until) {
                 out.extend_from_slice(&self.held[done..found.start()]);
                 out.extend_from_slice(MASK);
@@ -199,8 +242,10 @@ mod tests {
             let shown = in_chunks(&secrets, encoded.as_bytes(), 7);
             assert!(shown.contains("(secret)"), "{lead}: {shown}");
         }
-        for encoded in
-            percent_encoded(value).into_iter().chain([hex::encode(value), hex::encode_upper(value)])
+        let percent = percent_encoded(value);
+        let lower = percent.clone().map(|text| lower_case_escapes(&text));
+        assert_eq!(lower[0], "p%40ss%20word%2fwith%2bsigns");
+        for encoded in percent.into_iter().chain(lower).chain([hex::encode(value), hex::encode_upper(value)])
         {
             assert_eq!(in_chunks(&secrets, encoded.as_bytes(), 3), "(secret)", "{encoded}");
         }
@@ -211,11 +256,12 @@ mod tests {
     fn a_secret_within_documents_within_documents_is_taken_out() {
         let value = "p&ss\"wo<rd\\";
         let secrets = Secrets::new([value]);
-        for mut text in [escaped(value), escaped_by_go(value)] {
-            for depth in 1..=NESTED_MAX {
+        let mut level = vec![value.to_owned()];
+        for depth in 1..=NESTED_MAX {
+            level = level.iter().flat_map(|text| [escaped(text), escaped_by_go(text)]).collect();
+            for text in &level {
                 let shown = in_chunks(&secrets, format!("a {text} b").as_bytes(), 5);
                 assert_eq!(shown, "a (secret) b", "{depth}: {text}");
-                text = escaped(&text);
             }
         }
         assert_eq!(escaped_by_go(value), r#"p\u0026ss\"wo\u003crd\\"#);
@@ -226,6 +272,14 @@ mod tests {
         let long: String = (0..3000).map(|n| format!("{n:04}")).collect();
         let shown = in_chunks(&Secrets::new([long.as_str()]), format!("a {long} b").as_bytes(), 1000);
         assert_eq!(shown, "a (secret)(secret)(secret) b");
+    }
+
+    #[test]
+    fn what_comes_to_be_known_later_is_taken_out_from_then_on() {
+        let secrets = Secrets::new(["first-one"]);
+        assert_eq!(in_chunks(&secrets, b"first-one second-one", 4), "(secret) second-one");
+        secrets.add("second-one");
+        assert_eq!(in_chunks(&secrets, b"first-one second-one", 4), "(secret) (secret)");
     }
 
     #[test]

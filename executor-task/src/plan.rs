@@ -39,6 +39,8 @@ pub(crate) async fn run(session: &Session) -> Result<(), StepError> {
         .step("Set Version", async |log, report| {
             if session.isolation == Isolation::Off {
                 log.line("Isolation is off: terraform runs as the executor's own user");
+            } else if !session.isolation.can_close_network() {
+                log.line("The network stays open while the plan is shown: to close it takes CAP_SYS_ADMIN");
             }
             terraform::hand_over(session, &directory)?;
             let terraform = Terraform::choose(session, log, directory, configuration.as_ref()).await?;

@@ -150,6 +150,31 @@ impl Layout {
     }
 }
 
+/// A HOME and a TMPDIR in which nobody has been. They go with it.
+pub(crate) struct Clean {
+    home: TempDir,
+    tmp: TempDir,
+}
+
+impl Clean {
+    /// For the call; after what all calls get.
+    pub(crate) fn environment(&self) -> [(OsString, OsString); 2] {
+        [("HOME".into(), self.home.path().into()), ("TMPDIR".into(), self.tmp.path().into())]
+    }
+}
+
+impl Layout {
+    /// Makes directories that no earlier call has seen.
+    pub(crate) fn clean(&self, isolation: Isolation) -> std::io::Result<Clean> {
+        let beside = |path: &Path, prefix| {
+            let made = tempfile::Builder::new().prefix(prefix).tempdir_in(path.parent().unwrap_or(path))?;
+            isolation.give(made.path())?;
+            std::io::Result::Ok(made)
+        };
+        Ok(Clean { home: beside(&self.home, "home-")?, tmp: beside(&self.tmp, "tmp-")? })
+    }
+}
+
 /// One attempt.
 pub(crate) struct Session {
     /// How we were started.
@@ -216,7 +241,7 @@ impl Session {
         result
     }
 
-    /// Where the child finds its CLI configuration, if it has one.
+    /// Where the child finds its CLI configuration.
     pub(crate) fn cli_config(&self) -> PathBuf {
         self.layout.given.join("cli.tfrc")
     }
@@ -234,9 +259,7 @@ impl Session {
         .map(|(name, value)| (name.into(), value))
         .collect();
         environment.extend(passed_on());
-        if self.settings.cli_config.is_some() || self.settings.provider_mirror.is_some() {
-            environment.push(("TF_CLI_CONFIG_FILE".into(), self.cli_config().into()));
-        }
+        environment.push(("TF_CLI_CONFIG_FILE".into(), self.cli_config().into()));
         environment
     }
 

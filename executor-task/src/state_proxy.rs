@@ -6,6 +6,7 @@
 use std::ffi::OsString;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -48,6 +49,7 @@ struct Shared {
     authorization: String,
     log: Mutex<Option<Log>>,
     lock: Mutex<Option<(String, Bytes)>>,
+    was_locked: AtomicBool,
     findings: Mutex<Vec<String>>,
 }
 
@@ -73,6 +75,7 @@ impl StateProxy {
             authorization: format!("Basic {}", STANDARD.encode(format!("{USER}:{password}"))),
             log: Mutex::default(),
             lock: Mutex::default(),
+            was_locked: AtomicBool::new(false),
             findings: Mutex::default(),
         });
         let router = Router::new().fallback(answer).with_state(Arc::clone(&shared));
@@ -94,6 +97,11 @@ impl StateProxy {
     /// What the child tried that it may not.
     pub(crate) fn findings(&self) -> Vec<String> {
         guard(&self.shared.findings).clone()
+    }
+
+    /// Whether the child ever had the lock. Terraform takes it before it changes anything.
+    pub(crate) fn was_locked(&self) -> bool {
+        self.shared.was_locked.load(Ordering::Acquire)
     }
 
     /// The backend's settings. Never `-backend-config`: terraform stores that in the plan file.
@@ -285,6 +293,7 @@ async fn lock(shared: &Shared, callback: &Callback, request: Request) -> Respons
     match callback.send(|| lock_request(callback, Method::POST, &info)).await {
         Ok(Ok(_)) => {
             *guard(&shared.lock) = Some((id, info));
+            shared.was_locked.store(true, Ordering::Release);
             StatusCode::OK.into_response()
         }
         Ok(Err(refusal)) => {

@@ -5,10 +5,13 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use plumbline_core::protocol::ArtifactKind;
+use serde_json::Value;
 
+use crate::backend;
 use crate::child::{Ended, Output, Program};
 use crate::configuration::{self, Configuration};
 use crate::error::StepError;
+use crate::files::read_left_by_child;
 use crate::git;
 use crate::isolation::reachable_by_others;
 use crate::logs::Log;
@@ -19,9 +22,13 @@ use crate::tools::{self, Tool};
 use crate::variables::Given;
 
 const OVERRIDE_NAME: &str = "zz_plumbline_override.tf";
-/// Terraform merges files that end in `_override.tf` last; the address comes from the environment, because
-/// `-backend-config` would be stored in the plan file, password included.
+/// Terraform merges files that end in `_override.tf` last, in the order of their names: that none came after ours is looked
+/// at once the backend is there. The address comes from the environment, because `-backend-config` would be stored in the
+/// plan file, password included.
 const OVERRIDE: &str = "terraform {\n  backend \"http\" {}\n}\n";
+/// Where `init` keeps what the backend is.
+const BACKEND_FILE: &str = ".terraform/terraform.tfstate";
+const BACKEND_FILE_BYTES_MAX: u64 = 64 << 10;
 /// The name of the dependency lock.
 pub(crate) const LOCK_FILE: &str = ".terraform.lock.hcl";
 
@@ -56,22 +63,19 @@ pub(crate) fn hand_over(session: &Session, directory: &std::path::Path) -> Resul
     }
     std::fs::write(&path, OVERRIDE).map_err(failed())?;
     isolation.share(&path).map_err(failed())?;
-    if let Some(config) = cli_config(session)? {
-        let path = session.cli_config();
-        std::fs::write(&path, config).map_err(failed())?;
-        isolation.share(&path).map_err(failed())?;
-    }
+    let path = session.cli_config();
+    std::fs::write(&path, cli_config(session)?).map_err(failed())?;
+    isolation.share(&path).map_err(failed())?;
     Ok(())
 }
 
-/// The CLI configuration that the operator gave, or one that names their mirror of providers.
-fn cli_config(session: &Session) -> Result<Option<Vec<u8>>, StepError> {
+/// The CLI configuration that the operator gave, or one that names their mirror of providers, or an empty one: without
+/// any, the tool takes what a plan's code may have left in its home directory.
+fn cli_config(session: &Session) -> Result<Vec<u8>, StepError> {
     if let Some(path) = &session.settings.cli_config {
-        let config =
-            std::fs::read(path).map_err(StepError::machine("the CLI configuration cannot be read"))?;
-        return Ok(Some(config));
+        return std::fs::read(path).map_err(StepError::machine("the CLI configuration cannot be read"));
     }
-    let Some(mirror) = &session.settings.provider_mirror else { return Ok(None) };
+    let Some(mirror) = &session.settings.provider_mirror else { return Ok(Vec::new()) };
     if session.isolation.uid().is_some() && !reachable_by_others(&mirror.join("x")) {
         return Err(StepError::Permanent(format!(
             "the user of a run cannot reach the provider mirror {}: let others pass through its directories",
@@ -80,7 +84,7 @@ fn cli_config(session: &Session) -> Result<Option<Vec<u8>>, StepError> {
     }
     let config = provider_mirror::cli_config(mirror)
         .map_err(StepError::machine("the provider mirror cannot be read"))?;
-    Ok(Some(config.into_bytes()))
+    Ok(config.into_bytes())
 }
 
 /// What the repository says about itself, for the log.
@@ -139,10 +143,24 @@ impl<'a> Terraform<'a> {
         drop(modules);
         ended.check_stopped(false)?;
         match ended.code {
-            Some(0) => Ok(()),
+            Some(0) => self.require_own_backend(),
             // A registry that is away looks like a wrong module; the log says which.
             _ => Err(StepError::Permanent(format!("terraform init {}", ended.describe()))),
         }
+    }
+
+    /// The state must go through the proxy: a file of the repository may have named another backend, or another address.
+    fn require_own_backend(&self) -> Result<(), StepError> {
+        let failed = |error| StepError::Permanent(format!("{BACKEND_FILE} cannot be read: {error}"));
+        let bytes = read_left_by_child(&self.path(BACKEND_FILE), BACKEND_FILE_BYTES_MAX).map_err(failed)?;
+        let kept: Value = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+        if backend::is_own(&kept["backend"]) {
+            return Ok(());
+        }
+        Err(StepError::Permanent(format!(
+            "the configuration has a backend of its own ({}): remove it, Plumbline keeps the state",
+            kept["backend"]["type"].as_str().unwrap_or("none")
+        )))
     }
 
     /// A call that may change things or reach the cloud: with variables and credentials.
@@ -153,7 +171,8 @@ impl<'a> Terraform<'a> {
         args: &[&str],
         proxy: &StateProxy,
     ) -> Result<Ended, StepError> {
-        let cloud = self.session.cloud.open(&self.session.layout, self.session.isolation)?;
+        let Session { cloud, layout, isolation, secrets, .. } = self.session;
+        let cloud = cloud.open(layout, *isolation, secrets)?;
         let given = Given::write(self.session, &self.directory)?;
         let mut environment = self.session.credentials();
         environment.extend(cloud.environment());
@@ -190,7 +209,12 @@ impl<'a> Terraform<'a> {
         to: &std::path::Path,
     ) -> Result<(), StepError> {
         let file = File::create(to).map_err(StepError::machine("no file for the output"))?;
-        let ended = self.run(log, Output::File(file), args, Vec::new(), false).await?;
+        // What the plan's code left in its own directories must not decide how the plan is shown.
+        let Session { layout, isolation, .. } = self.session;
+        let clean = layout.clean(*isolation).map_err(StepError::machine("no clean directories"))?;
+        let mut environment = self.session.plain_environment();
+        environment.extend(clean.environment());
+        let ended = self.run_in(log, Output::File(file), args, environment, false).await?;
         ended.check_stopped(false)?;
         match ended.code {
             Some(0) => Ok(()),
@@ -209,6 +233,17 @@ impl<'a> Terraform<'a> {
         // Ours last: a bundle cannot move HOME or the proxy's address.
         let mut environment = more;
         environment.extend(self.session.plain_environment());
+        self.run_in(log, output, args, environment, has_network).await
+    }
+
+    async fn run_in(
+        &self,
+        log: &Log,
+        output: Output<'_>,
+        args: &[&str],
+        environment: Vec<(OsString, OsString)>,
+        has_network: bool,
+    ) -> Result<Ended, StepError> {
         let program = Program {
             path: self.tool.path.clone(),
             args: args.iter().map(OsString::from).collect(),

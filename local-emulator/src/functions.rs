@@ -123,7 +123,9 @@ pub(crate) fn launcher(options: &Options, directory: &Path) -> anyhow::Result<Lo
         "the program executor-task is missing: {} does not exist; build it with `cargo build --workspace --bins`",
         program.display()
     );
-    Ok(LocalLauncher::new(program, directory.to_owned(), executor_environment(options)))
+    let launcher = LocalLauncher::new(program, directory.to_owned(), executor_environment(options));
+    launcher.tidy();
+    Ok(launcher)
 }
 
 /// What executors find in their environment, beside what the launcher itself sets.

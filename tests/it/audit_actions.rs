@@ -84,6 +84,7 @@ fn row(action: Action) -> (Story, &'static str, By) {
         A::CiTrustRuleCreate | A::CiTrustRuleDelete => (Story::CiLogins, "ci_trust_rule", Person),
         // By a job, which is nobody that is known here.
         A::CiLogin => (Story::CiLogins, "api_key", System),
+        A::CiLoginFailed => (Story::CiLogins, "business_unit", System),
         A::WorkspaceCreate | A::WorkspaceUpdate | A::WorkspaceDelete => {
             (Story::Workspaces, "workspace", Person)
         }

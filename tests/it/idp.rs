@@ -30,6 +30,8 @@ pub enum Mood {
     Floods,
     /// Its keys are no keys.
     Babbles,
+    /// Its keys have these fields, too.
+    Publishes(Value),
 }
 
 /// A key that signs, and what is published of it.
@@ -147,7 +149,7 @@ async fn configuration(State(idp): State<Idp>) -> Response {
             Json(json!({ "issuer": issuer, "jwks_uri": format!("{}/keys", idp.issuer) })).into_response()
         }
         Mood::KeysAt(place) => Json(json!({ "issuer": idp.issuer, "jwks_uri": place })).into_response(),
-        Mood::Right | Mood::Floods | Mood::Babbles => {
+        Mood::Right | Mood::Floods | Mood::Babbles | Mood::Publishes(_) => {
             Json(json!({ "issuer": idp.issuer, "jwks_uri": format!("{}/keys", idp.issuer) })).into_response()
         }
     }
@@ -158,6 +160,13 @@ async fn keys(State(idp): State<Idp>) -> Response {
     match &inner.mood {
         Mood::Floods => vec![b' '; 2 << 20].into_response(),
         Mood::Babbles => Json(json!({ "keys": "many" })).into_response(),
+        Mood::Publishes(fields) => {
+            let mut published = inner.published.clone();
+            for key in &mut published {
+                key.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+            }
+            Json(json!({ "keys": published })).into_response()
+        }
         _ => Json(json!({ "keys": inner.published })).into_response(),
     }
 }

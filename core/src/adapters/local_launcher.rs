@@ -18,6 +18,7 @@ use async_trait::async_trait;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
+use super::local_work;
 use crate::ids::TaskId;
 use crate::ports::{ExecutorFate, LaunchError, LaunchRequest, Launcher};
 
@@ -88,6 +89,19 @@ impl LocalLauncher {
         self.run_directory.join(format!("{task_id}-{lease_token}"))
     }
 
+    /// Removes the files of executors that ended while nobody watched them.
+    pub fn tidy(&self) {
+        for entry in std::fs::read_dir(&self.run_directory).into_iter().flatten().flatten() {
+            let handle = read_birth(&entry.path());
+            let is_running = handle
+                .and_then(|handle| Identity::parse(&handle))
+                .is_some_and(|identity| identity.is_alive());
+            if !is_running {
+                local_work::remove(&entry.path());
+            }
+        }
+    }
+
     /// The handles of every executor that runs in this directory, whichever process launched it.
     pub fn running(&self) -> Vec<String> {
         let entries = std::fs::read_dir(&self.run_directory).into_iter().flatten().flatten();
@@ -113,7 +127,7 @@ impl LocalLauncher {
             .env("PLUMBLINE_CALLBACK_URL", &request.callback_url)
             .env("PLUMBLINE_TASK_ID", request.task_id.to_string())
             .env("PLUMBLINE_TICKET", &request.ticket)
-            .env("PLUMBLINE_WORK_DIR", directory.join("work"))
+            .env("PLUMBLINE_WORK_DIR", local_work::make(directory)?)
             .current_dir(directory)
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
@@ -136,8 +150,11 @@ impl LocalLauncher {
             };
             exits.lock().unwrap_or_else(PoisonError::into_inner).insert(handle, Some(reason));
             // A killed executor does not clean up; nothing in there is needed any more.
-            let _ = tokio::fs::remove_dir_all(directory.join("work")).await;
-            let pruned = tokio::task::spawn_blocking(move || directory.parent().map_or(Ok(()), prune)).await;
+            let tidied = move || {
+                local_work::remove(&directory);
+                directory.parent().map_or(Ok(()), prune)
+            };
+            let pruned = tokio::task::spawn_blocking(tidied).await;
             if let Ok(Err(error)) = pruned {
                 tracing::warn!(%error, "old directories of executors could not be removed");
             }
@@ -169,6 +186,7 @@ impl Launcher for LocalLauncher {
         }
         let child = self.spawn(request, &directory).map_err(|error| {
             // It never ran; what it said about itself would point at nobody.
+            local_work::remove(&directory);
             let _ = std::fs::remove_dir_all(&directory);
             unavailable(error)
         })?;

@@ -3,6 +3,7 @@
 mod directory_store;
 mod git;
 mod local_launcher;
+mod local_work;
 mod wakers;
 pub mod web;
 

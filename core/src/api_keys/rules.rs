@@ -2,11 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use chrono::{DateTime, Datelike as _, Utc};
+
 use super::ApiKeyError;
 use super::model::{Life, NewApiKey, Rotation, Standing};
 use crate::access::Role;
 use crate::ids::WorkspaceId;
 use crate::sessions::SessionError;
+use crate::text::is_line;
 
 /// What every token begins with, so that scanners for leaked secrets know one.
 pub const TOKEN_PREFIX: &str = "plb_";
@@ -40,16 +43,13 @@ pub(super) fn judge(standing: &Standing) -> Result<Role, SessionError> {
     Ok(owner.min(standing.capability.ceiling()))
 }
 
-/// Refuses what cannot be made. Whether it expires in the past is for the database's clock to say.
+/// Refuses what cannot be made.
 pub(super) fn check(new: &NewApiKey) -> Result<(), ApiKeyError> {
     let invalid = |field, reason| Err(ApiKeyError::Invalid { field, reason });
-    let chars = new.name.chars().count();
-    if !(1..=NAME_CHARS_MAX).contains(&chars)
-        || new.name.trim().is_empty()
-        || new.name.chars().any(char::is_control)
-    {
+    if !is_line(&new.name, NAME_CHARS_MAX) {
         return invalid("name", "must be 1 to 255 characters, not blank, without control characters");
     }
+    check_expiry(new.expires_at)?;
     match new.workspace_ids.as_deref() {
         Some([]) => invalid("workspace_ids", "must name a workspace; leave it out for all of the unit"),
         Some(ids) if ids.len() > WORKSPACES_MAX => {
@@ -57,6 +57,17 @@ pub(super) fn check(new: &NewApiKey) -> Result<(), ApiKeyError> {
         }
         _ => Ok(()),
     }
+}
+
+/// Refuses a moment that the database cannot tell. Whether it has passed is for the database's clock to say.
+pub(super) fn check_expiry(expires_at: Option<DateTime<Utc>>) -> Result<(), ApiKeyError> {
+    if expires_at.is_none_or(|at| (1970..=9999).contains(&at.year())) {
+        return Ok(());
+    }
+    Err(ApiKeyError::Invalid {
+        field: "expires_at",
+        reason: "must be in the future, in the year 9999 at the latest",
+    })
 }
 
 /// The listed workspaces, each once.

@@ -10,6 +10,7 @@ use super::{ApiKeyError, rules};
 use crate::Deps;
 use crate::access::{Actor, Credential, Ctx, Permission, Scope};
 use crate::audit::{self, Action, Entry};
+use crate::business_units;
 use crate::db::{DbError, Tx};
 use crate::digest::Sha256Digest;
 use crate::ids::{ApiKeyId, BusinessUnitId, UserId};
@@ -37,7 +38,7 @@ pub async fn authenticate(deps: &Deps, token: &str) -> Result<Ctx, SessionError>
     })
 }
 
-/// The unit's keys, newest first, the dead ones included.
+/// The keys that people of the unit made, newest first, the dead ones included. Those of trust rules live for minutes.
 pub async fn list(deps: &Deps, ctx: &Ctx, page: PageRequest) -> Result<Page<ApiKeyView>, ApiKeyError> {
     ctx.require(Permission::AdministerKeys)?;
     let conn = deps.db.conn().await?;
@@ -60,7 +61,7 @@ pub async fn create(deps: &Deps, ctx: &Ctx, new: &NewApiKey) -> Result<MintedKey
     let (secret, token) = mint();
     deps.db
         .transaction(async |tx| {
-            let key = insert(deps, tx, unit, new, &secret, (owner, owner)).await?;
+            let key = insert(deps, tx, unit, new, &secret, owner).await?;
             let details = json!({
                 "name": key.name, "token_prefix": key.token_prefix, "capability": key.capability,
                 "workspace_ids": key.workspace_ids, "expires_at": key.expires_at,
@@ -75,20 +76,25 @@ pub async fn create(deps: &Deps, ctx: &Ctx, new: &NewApiKey) -> Result<MintedKey
         .await
 }
 
-/// Gives a key another token; the old one is dead at once.
+/// Gives a key another token; the old one is dead at once. It acts for the caller from now on: whoever is shown a token
+/// answers for what is done with it.
 pub async fn regenerate(deps: &Deps, ctx: &Ctx, id: ApiKeyId) -> Result<MintedKey, ApiKeyError> {
     ctx.require(Permission::AdministerKeys)?;
+    let owner = ctx.person()?;
     let (secret, token) = mint();
     deps.db
         .transaction(async |tx| {
-            let before = store::find(tx, ctx.scope.unit(), id).await?.ok_or(ApiKeyError::NotFound)?;
-            let unit = before.business_unit_id;
-            let life = store::lock(tx, unit, id).await?.ok_or(ApiKeyError::NotFound)?;
+            let life = store::lock(tx, ctx.scope.unit(), id).await?.ok_or(ApiKeyError::NotFound)?;
             rules::check_alive(life)?;
-            store::regenerate(tx, id, &secret).await?;
+            let before = find_of_person(tx, ctx, id).await?;
+            let unit = before.business_unit_id;
+            require_in_use(tx, ctx, unit).await?;
+            store::regenerate(tx, unit, id, owner, &secret).await?;
             let key = store::find(tx, Some(unit), id).await?.ok_or(ApiKeyError::NotFound)?;
-            let details =
-                json!({ "old_token_prefix": before.token_prefix, "token_prefix": key.token_prefix });
+            let details = json!({
+                "old_token_prefix": before.token_prefix, "token_prefix": key.token_prefix,
+                "owner_before": before.user_id,
+            });
             audit::service::record(
                 tx,
                 &entry(ctx.actor.clone(), Action::ApiKeyRegenerate, unit, id, details),
@@ -99,7 +105,7 @@ pub async fn regenerate(deps: &Deps, ctx: &Ctx, id: ApiKeyId) -> Result<MintedKe
         .await
 }
 
-/// Makes a successor, and ends the key after an overlap in which both are good.
+/// Makes a successor that acts for the caller, and ends the key after an overlap in which both are good.
 pub async fn rotate(
     deps: &Deps,
     ctx: &Ctx,
@@ -107,28 +113,28 @@ pub async fn rotate(
     rotation: &Rotation,
 ) -> Result<MintedKey, ApiKeyError> {
     ctx.require(Permission::AdministerKeys)?;
-    let made_by = ctx.person()?;
+    let owner = ctx.person()?;
     let overlap_hours = rules::overlap_hours(rotation)?;
+    rules::check_expiry(rotation.expires_at)?;
     let (secret, token) = mint();
     deps.db
         .transaction(async |tx| {
-            let before = store::find(tx, ctx.scope.unit(), id).await?.ok_or(ApiKeyError::NotFound)?;
-            let unit = before.business_unit_id;
-            let life = store::lock(tx, unit, id).await?.ok_or(ApiKeyError::NotFound)?;
+            let life = store::lock(tx, ctx.scope.unit(), id).await?.ok_or(ApiKeyError::NotFound)?;
             rules::check_rotatable(life)?;
+            let before = find_of_person(tx, ctx, id).await?;
+            let unit = before.business_unit_id;
+            require_in_use(tx, ctx, unit).await?;
             let new = NewApiKey {
                 name: before.name,
                 capability: before.capability,
                 workspace_ids: before.workspace_ids,
                 expires_at: rotation.expires_at.or(before.expires_at),
             };
-            // A key of a trust rule lives for minutes; nobody rotates it.
-            let owner = before.user_id.ok_or(ApiKeyError::NotFound)?;
-            let key = insert(deps, tx, unit, &new, &secret, (owner, made_by)).await?;
-            store::supersede(tx, id, key.id, overlap_hours).await?;
+            let key = insert(deps, tx, unit, &new, &secret, owner).await?;
+            store::supersede(tx, unit, id, key.id, overlap_hours).await?;
             let details = json!({
                 "superseded_by_id": key.id, "overlap_hours": overlap_hours, "token_prefix": key.token_prefix,
-                "old_token_prefix": before.token_prefix,
+                "old_token_prefix": before.token_prefix, "owner_before": before.user_id,
             });
             audit::service::record(tx, &entry(ctx.actor.clone(), Action::ApiKeyRotate, unit, id, details))
                 .await?;
@@ -157,19 +163,20 @@ pub async fn revoke(deps: &Deps, ctx: &Ctx, id: ApiKeyId) -> Result<ApiKeyView, 
         .await
 }
 
-/// Ends the keys of somebody who leaves a unit, or all units. Call it in the transaction in which they leave, before its
-/// own audit entry; it writes one for each key.
-pub async fn end_of_owner(
+/// Ends the keys of somebody who may act in these units only, wherever else they have some: for good, so that none comes
+/// back with its owner. Call it in the transaction that takes their place away, which records what is given back.
+pub async fn end_elsewhere(
     tx: &Tx<'_>,
     actor: &Actor,
     owner: UserId,
-    unit: Option<BusinessUnitId>,
-) -> Result<(), DbError> {
-    for (id, unit) in store::revoke_of(tx, owner, unit, "its owner left").await? {
+    remaining: &[BusinessUnitId],
+) -> Result<Vec<Entry>, DbError> {
+    let ended = store::revoke_elsewhere(tx, owner, remaining, "its owner left").await?;
+    let entry = |(id, unit)| {
         let details = json!({ "reason": "its owner left", "user_id": owner });
-        audit::service::record(tx, &entry(actor.clone(), Action::ApiKeyRevoke, unit, id, details)).await?;
-    }
-    Ok(())
+        entry(actor.clone(), Action::ApiKeyRevoke, unit, id, details)
+    };
+    Ok(ended.into_iter().map(entry).collect())
 }
 
 /// Makes a key of a trust rule. The caller's transaction records why.
@@ -188,16 +195,26 @@ pub async fn forget(deps: &Deps) -> Result<u64, DbError> {
     store::forget(&deps.db.conn().await?).await
 }
 
+/// A key that somebody made. One of a trust rule lives for minutes and is nobody's: it gets no other token.
+async fn find_of_person(tx: &Tx<'_>, ctx: &Ctx, id: ApiKeyId) -> Result<ApiKeyView, ApiKeyError> {
+    let key = store::find(tx, ctx.scope.unit(), id).await?;
+    key.filter(|key| key.trust_rule_id.is_none()).ok_or(ApiKeyError::NotFound)
+}
+
+async fn require_in_use(tx: &Tx<'_>, ctx: &Ctx, unit: BusinessUnitId) -> Result<(), ApiKeyError> {
+    business_units::service::require_in_use(tx, ctx, unit).await
+}
+
 async fn insert(
     deps: &Deps,
     tx: &Tx<'_>,
     unit: BusinessUnitId,
     new: &NewApiKey,
     secret: &Secret,
-    people: (UserId, UserId),
+    owner: UserId,
 ) -> Result<ApiKeyView, ApiKeyError> {
     let id: ApiKeyId = deps.ids.mint();
-    if !store::insert(tx, id, unit, new, secret, people).await? {
+    if !store::insert(tx, id, unit, new, secret, owner).await? {
         return Err(ApiKeyError::Invalid { field: "expires_at", reason: "must be in the future" });
     }
     if let Some(listed) = &new.workspace_ids {

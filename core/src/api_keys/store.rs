@@ -74,8 +74,8 @@ pub(super) struct Secret {
 const INSERT: &str = "
     INSERT INTO api_keys (id, business_unit_id, name, token_prefix, token_hash, capability, confined, user_id,
                           created_by, expires_at, epoch)
-    SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, epoch FROM installation
-    WHERE $10::timestamptz IS NULL OR $10 > plumbline_now()";
+    SELECT $1, $2, $3, $4, $5, $6, $7, $8, $8, $9, epoch FROM installation
+    WHERE $9::timestamptz IS NULL OR $9 > plumbline_now()";
 
 /// Makes a key of the owner. Whether it could be: it must not expire in the past.
 pub(super) async fn insert(
@@ -84,7 +84,7 @@ pub(super) async fn insert(
     unit: BusinessUnitId,
     new: &NewApiKey,
     secret: &Secret,
-    (owner, made_by): (UserId, UserId),
+    owner: UserId,
 ) -> Result<bool, DbError> {
     let made = tx
         .execute(
@@ -98,7 +98,6 @@ pub(super) async fn insert(
                 &new.capability.as_str(),
                 &new.workspace_ids.is_some(),
                 &owner,
-                &made_by,
                 &new.expires_at,
             ],
         )
@@ -197,9 +196,13 @@ pub(super) async fn list(
 const LOCK: &str = "
     SELECT revoked_at IS NOT NULL AS revoked, coalesce(expires_at <= plumbline_now(), false) AS expired,
            rotated_at IS NOT NULL AS rotated
-    FROM api_keys WHERE id = $2 AND business_unit_id = $1 FOR UPDATE";
+    FROM api_keys WHERE id = $2 AND ($1::uuid IS NULL OR business_unit_id = $1) FOR UPDATE";
 
-pub(super) async fn lock(tx: &Tx<'_>, unit: BusinessUnitId, id: ApiKeyId) -> Result<Option<Life>, DbError> {
+pub(super) async fn lock(
+    tx: &Tx<'_>,
+    unit: Option<BusinessUnitId>,
+    id: ApiKeyId,
+) -> Result<Option<Life>, DbError> {
     let row = tx.query_opt(LOCK, &[&unit, &id]).await?;
     Ok(row.map(|row| Life {
         revoked: row.get("revoked"),
@@ -209,30 +212,37 @@ pub(super) async fn lock(tx: &Tx<'_>, unit: BusinessUnitId, id: ApiKeyId) -> Res
 }
 
 const REGENERATE: &str = "
-    UPDATE api_keys SET token_prefix = $2, token_hash = $3, last_used_at = NULL,
+    UPDATE api_keys SET user_id = $3, token_prefix = $4, token_hash = $5, last_used_at = NULL,
         epoch = (SELECT epoch FROM installation)
-    WHERE id = $1";
+    WHERE id = $2 AND business_unit_id = $1";
 
-/// Gives a locked key another token; the old one is dead.
-pub(super) async fn regenerate(tx: &Tx<'_>, id: ApiKeyId, secret: &Secret) -> Result<(), DbError> {
-    tx.execute(REGENERATE, &[&id, &secret.prefix, &&secret.hash.0[..]]).await?;
+/// Gives a locked key another token and owner; the old token is dead.
+pub(super) async fn regenerate(
+    tx: &Tx<'_>,
+    unit: BusinessUnitId,
+    id: ApiKeyId,
+    owner: UserId,
+    secret: &Secret,
+) -> Result<(), DbError> {
+    tx.execute(REGENERATE, &[&unit, &id, &owner, &secret.prefix, &&secret.hash.0[..]]).await?;
     Ok(())
 }
 
 // least() ignores NULL: a key without an expiry gets one, and no expiry moves further away.
 const SUPERSEDE: &str = "
-    UPDATE api_keys SET rotated_at = plumbline_now(), superseded_by_id = $2,
-        expires_at = least(expires_at, plumbline_now() + $3 * interval '1 hour')
-    WHERE id = $1";
+    UPDATE api_keys SET rotated_at = plumbline_now(), superseded_by_id = $3,
+        expires_at = least(expires_at, plumbline_now() + $4 * interval '1 hour')
+    WHERE id = $2 AND business_unit_id = $1";
 
 /// Links a locked key to its successor and ends it after the overlap.
 pub(super) async fn supersede(
     tx: &Tx<'_>,
+    unit: BusinessUnitId,
     id: ApiKeyId,
     successor: ApiKeyId,
     overlap_hours: i64,
 ) -> Result<(), DbError> {
-    tx.execute(SUPERSEDE, &[&id, &successor, &overlap_hours]).await?;
+    tx.execute(SUPERSEDE, &[&unit, &id, &successor, &overlap_hours]).await?;
     Ok(())
 }
 
@@ -250,18 +260,19 @@ pub(super) async fn revoke(
     Ok(tx.execute(REVOKE, &[&unit, &id, &reason]).await? == 1)
 }
 
-const REVOKE_OF: &str = "
+const REVOKE_ELSEWHERE: &str = "
     UPDATE api_keys SET revoked_at = plumbline_now(), revoked_reason = $3
-    WHERE user_id = $1 AND ($2::uuid IS NULL OR business_unit_id = $2) AND revoked_at IS NULL
+    WHERE user_id = $1 AND business_unit_id <> ALL ($2) AND revoked_at IS NULL
     RETURNING id, business_unit_id";
 
-/// Revokes every key of an owner, in one unit or in all.
-pub(super) async fn revoke_of(
+/// Revokes every key of an owner but those in the given units.
+pub(super) async fn revoke_elsewhere(
     tx: &Tx<'_>,
     owner: UserId,
-    unit: Option<BusinessUnitId>,
+    units: &[BusinessUnitId],
     reason: &str,
 ) -> Result<Vec<(ApiKeyId, BusinessUnitId)>, DbError> {
-    let rows = tx.query(REVOKE_OF, &[&owner, &unit, &reason]).await?;
+    let units: Vec<uuid::Uuid> = units.iter().map(|unit| unit.0).collect();
+    let rows = tx.query(REVOKE_ELSEWHERE, &[&owner, &units, &reason]).await?;
     Ok(rows.iter().map(|row| (row.get("id"), row.get("business_unit_id"))).collect())
 }

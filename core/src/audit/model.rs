@@ -59,6 +59,7 @@ actions! {
     CiTrustRuleCreate => "ci_trust_rule.create",
     CiTrustRuleDelete => "ci_trust_rule.delete",
     CiLogin => "ci.login",
+    CiLoginFailed => "ci.login_failed",
     BusinessUnitCreate => "business_unit.create",
     BusinessUnitUpdate => "business_unit.update",
     BusinessUnitArchive => "business_unit.archive",

@@ -20,6 +20,16 @@ pub async fn record(query: &impl Query, entry: &Entry) -> Result<(), DbError> {
     store::append(query, &Draft::of(entry)).await
 }
 
+/// Appends entries to their chains, in the order of the chains' ids, the platform's first: two transactions that write to
+/// several chains never wait for each other in a circle.
+pub async fn record_all(query: &impl Query, mut entries: Vec<Entry>) -> Result<(), DbError> {
+    entries.sort_by_key(|entry| entry.business_unit_id);
+    for entry in &entries {
+        record(query, entry).await?;
+    }
+    Ok(())
+}
+
 /// Records that somebody reads something of a run, unless the log has said the same of the same reader within `period`:
 /// whoever follows a growing log asks each second. Of two at once both may record it.
 pub async fn record_read(query: &impl Query, entry: &Entry, period: Duration) -> Result<(), DbError> {

@@ -1,6 +1,7 @@
 //! What a slug and a name must look like. The schema repeats both.
 
 use super::BusinessUnitError;
+use crate::text::is_line;
 
 /// The unit that every installation has.
 pub(super) const DEFAULT_SLUG: &str = "default";
@@ -24,8 +25,7 @@ pub fn check_slug(slug: &str) -> Result<(), BusinessUnitError> {
 
 /// Refuses what cannot be a name.
 pub fn check_name(name: &str) -> Result<(), BusinessUnitError> {
-    let shaped = (1..=255).contains(&name.chars().count()) && !name.chars().any(char::is_control);
-    if shaped && !name.trim().is_empty() {
+    if is_line(name, 255) {
         return Ok(());
     }
     Err(BusinessUnitError::Invalid {

@@ -78,10 +78,11 @@ pub struct CiLogin {
     /// The identity token of the job.
     #[schema(format = Password)]
     pub token: String,
-    /// The slug of the unit whose rules are meant; all of them unless given.
+    /// The slug of the unit whose rules are meant. This or `trust_rule_id` is needed: otherwise another unit could make a
+    /// rule for the same token, and get what the job sends.
     #[serde(default)]
     pub business_unit: Option<String>,
-    /// The rule that is meant, where several take the token.
+    /// The rule that is meant, where several of the unit take the token.
     #[serde(default)]
     pub trust_rule_id: Option<TrustRuleId>,
 }

@@ -5,6 +5,7 @@ use url::Url;
 
 use super::CiLoginError;
 use super::model::{CiClaims, NewTrustRule, TrustRuleView};
+use crate::text::is_line;
 
 /// How far clocks may differ.
 const LEEWAY: TimeDelta = TimeDelta::seconds(60);
@@ -49,11 +50,15 @@ pub(super) fn check(new: &NewTrustRule, allow_private: bool) -> Result<(), CiLog
 fn check_issuer(issuer: &str, allow_private: bool) -> Result<(), CiLoginError> {
     let wrong = CiLoginError::Invalid {
         field: "issuer",
-        reason: "must be the address of an issuer, https://…, without query, fragment, name or password",
+        reason: "must be the address of an issuer, https://…, in lower case, without query, fragment, name or password",
     };
     let Ok(url) = Url::parse(issuer) else { return Err(wrong) };
     let is_encrypted = url.scheme() == "https" || (allow_private && url.scheme() == "http");
-    let is_plain = url.query().is_none()
+    // Browsers mend what is written wrong; issuers are compared letter by letter.
+    let rest = issuer.strip_prefix(&url[..url::Position::BeforePath]);
+    let is_written_so = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let is_plain = is_written_so
+        && url.query().is_none()
         && url.fragment().is_none()
         && url.username().is_empty()
         && url.password().is_none()
@@ -76,12 +81,6 @@ fn check_subject(subject: &str) -> Result<(), CiLoginError> {
         field: "subject",
         reason: "must be 1 to 500 characters; before the first `*` it must name the owner, as in repo:acme/*",
     })
-}
-
-fn is_line(text: &str, chars_max: usize) -> bool {
-    (1..=chars_max).contains(&text.chars().count())
-        && !text.trim().is_empty()
-        && !text.chars().any(char::is_control)
 }
 
 /// Refuses a token whose time has not come or is over.

@@ -21,23 +21,26 @@ macro_rules! select {
     };
 }
 
-fn view(row: &Row) -> TrustRuleView {
-    let claims: Value = row.get("claims");
-    TrustRuleView {
+fn view(row: &Row) -> Result<TrustRuleView, DbError> {
+    // No claims, or another capability, would be another rule.
+    let claims = serde_json::from_value::<BTreeMap<_, _>>(row.get("claims"));
+    let claims = claims.map_err(|_| DbError::Row("the claims of a trust rule are not texts".into()))?;
+    let capability = Capability::parse(row.get("capability"));
+    let capability = capability.ok_or_else(|| DbError::Row("a trust rule has no known capability".into()))?;
+    Ok(TrustRuleView {
         id: row.get("id"),
         business_unit_id: row.get("business_unit_id"),
         name: row.get("name"),
         issuer: row.get("issuer"),
         audience: row.get("audience"),
         subject: row.get("subject"),
-        claims: serde_json::from_value::<BTreeMap<_, _>>(claims).unwrap_or_default(),
-        // The table knows no other words; the least stands for one that it should have.
-        capability: Capability::parse(row.get("capability")).unwrap_or(Capability::Read),
+        claims,
+        capability,
         workspace_ids: row.get("workspaces"),
         key_minutes: row.get("key_minutes"),
         created_by: row.get("created_by"),
         created_at: row.get("created_at"),
-    }
+    })
 }
 
 const INSERT: &str = "
@@ -95,7 +98,7 @@ pub(super) async fn find(
     unit: Option<BusinessUnitId>,
     id: TrustRuleId,
 ) -> Result<Option<TrustRuleView>, DbError> {
-    Ok(query.query_opt(FIND, &[&unit, &id]).await?.as_ref().map(view))
+    query.query_opt(FIND, &[&unit, &id]).await?.as_ref().map(view).transpose()
 }
 
 const LIST: &str = concat!(
@@ -109,7 +112,7 @@ pub(super) async fn list(
     before: Option<Uuid>,
     limit: i64,
 ) -> Result<Vec<TrustRuleView>, DbError> {
-    Ok(query.query(LIST, &[&unit, &before, &limit]).await?.iter().map(view).collect())
+    query.query(LIST, &[&unit, &before, &limit]).await?.iter().map(view).collect()
 }
 
 const DELETE: &str = "DELETE FROM ci_trust_rules WHERE id = $2 AND business_unit_id = $1";
@@ -119,22 +122,32 @@ pub(super) async fn delete(tx: &Tx<'_>, unit: BusinessUnitId, id: TrustRuleId) -
     Ok(tx.execute(DELETE, &[&unit, &id]).await? == 1)
 }
 
-/// The rules of an issuer, of one unit or of all, at most `limit`.
+// The unit is locked: two at once would both be the last one.
+const COUNT: &str = "
+    SELECT (SELECT count(*) FROM ci_trust_rules WHERE business_unit_id = unit.id)
+    FROM business_units unit WHERE unit.id = $1 FOR UPDATE";
+
+/// How many rules a unit has.
+pub(super) async fn count(tx: &Tx<'_>, unit: BusinessUnitId) -> Result<i64, DbError> {
+    Ok(tx.query_one(COUNT, &[&unit]).await?.get(0))
+}
+
+/// The rules of an issuer that are meant: those of one unit, or one.
 pub(super) async fn rules_of_issuer(
     query: &impl Query,
     issuer: &str,
     slug: Option<&str>,
     id: Option<TrustRuleId>,
-    limit: i64,
 ) -> Result<Vec<TrustRuleView>, DbError> {
-    let rows = query.query(include_str!("sql/rules_of_issuer.sql"), &[&issuer, &slug, &id, &limit]).await?;
-    Ok(rows.iter().map(view).collect())
+    let rows = query.query(include_str!("sql/rules_of_issuer.sql"), &[&issuer, &slug, &id]).await?;
+    rows.iter().map(view).collect()
 }
 
 /// What is known of an issuer.
 pub(super) struct Issuer {
     pub jwks: Option<Value>,
     pub fetched_at: Option<DateTime<Utc>>,
+    /// When the unit asked for them last.
     pub asked_at: Option<DateTime<Utc>>,
     /// The database's clock.
     pub at: DateTime<Utc>,
@@ -142,11 +155,18 @@ pub(super) struct Issuer {
 
 // A row also for an issuer of which nothing is known yet: the clock is needed in any case.
 const ISSUER: &str = "
-    SELECT known.jwks, known.fetched_at, known.asked_at, clock.at
-    FROM (SELECT plumbline_now() AS at) AS clock LEFT JOIN ci_issuers known ON known.issuer = $1";
+    SELECT known.jwks, known.fetched_at, wish.asked_at, clock.at
+    FROM (SELECT plumbline_now() AS at) AS clock
+    LEFT JOIN ci_issuers known ON known.issuer = $1
+    LEFT JOIN ci_issuer_wishes wish ON wish.issuer = $1 AND wish.business_unit_id = $2";
 
-pub(super) async fn issuer(query: &impl Query, issuer: &str) -> Result<Issuer, DbError> {
-    let row = query.query_one(ISSUER, &[&issuer]).await?;
+/// What is known of an issuer, and what the unit has done about it.
+pub(super) async fn issuer(
+    query: &impl Query,
+    issuer: &str,
+    unit: BusinessUnitId,
+) -> Result<Issuer, DbError> {
+    let row = query.query_one(ISSUER, &[&issuer, &unit]).await?;
     Ok(Issuer {
         jwks: row.get("jwks"),
         fetched_at: row.get("fetched_at"),
@@ -155,13 +175,15 @@ pub(super) async fn issuer(query: &impl Query, issuer: &str) -> Result<Issuer, D
     })
 }
 
+const ADD_ISSUER: &str = "INSERT INTO ci_issuers (issuer) VALUES ($1) ON CONFLICT DO NOTHING";
 const ASKED: &str = "
-    INSERT INTO ci_issuers (issuer, asked_at) VALUES ($1, plumbline_now())
-    ON CONFLICT (issuer) DO UPDATE SET asked_at = plumbline_now()";
+    INSERT INTO ci_issuer_wishes (business_unit_id, issuer, asked_at) VALUES ($1, $2, plumbline_now())
+    ON CONFLICT (business_unit_id, issuer) DO UPDATE SET asked_at = plumbline_now()";
 
-/// Notes that the keys of an issuer were asked for.
-pub(super) async fn asked(tx: &Tx<'_>, issuer: &str) -> Result<(), DbError> {
-    tx.execute(ASKED, &[&issuer]).await?;
+/// Notes that a unit asked for the keys of an issuer.
+pub(super) async fn asked(tx: &Tx<'_>, unit: BusinessUnitId, issuer: &str) -> Result<(), DbError> {
+    tx.execute(ADD_ISSUER, &[&issuer]).await?;
+    tx.execute(ASKED, &[&unit, &issuer]).await?;
     Ok(())
 }
 

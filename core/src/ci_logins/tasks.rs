@@ -45,8 +45,10 @@ pub async fn fetch_keys(deps: &Deps, task: &ClaimedTask) -> Result<Value, Failed
     }
     let keys: Value = read(&discovery.jwks_uri, allow_private).await?;
     let count = serde_json::from_value::<JwkSet>(keys.clone()).map(|keys| keys.keys.len());
+    // The database takes every JSON text but one with this in it.
+    let is_storable = !keys.to_string().contains("\\u0000");
     match count {
-        Ok(count @ 1..=KEYS_MAX) => {
+        Ok(count @ 1..=KEYS_MAX) if is_storable => {
             let conn = deps.db.conn().await.map_err(|error| FailedAttempt::Retry(error.to_string()))?;
             store::fetched(&conn, &issuer, &keys)
                 .await

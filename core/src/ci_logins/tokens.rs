@@ -1,6 +1,6 @@
 //! Reading the identity tokens of CI systems.
 
-use jsonwebtoken::jwk::{Jwk, JwkSet};
+use jsonwebtoken::jwk::{Jwk, JwkSet, KeyOperations, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey, Validation};
 use serde::Deserialize;
 
@@ -9,6 +9,10 @@ use super::model::CiClaims;
 
 /// Longest token that is looked at, in bytes. Those of forges have one to four kilobytes.
 const TOKEN_BYTES_MAX: usize = 16 << 10;
+
+/// Said of every token before its signature was found good: a stranger learns nothing about whom a unit trusts.
+pub(super) const UNPROVEN: CiLoginError =
+    CiLoginError::Refused("no trust rule there names its issuer, or its signature is not that of its issuer");
 
 /// Algorithms with a public key. One with a shared secret would let whoever knows the public key sign.
 const ALGORITHMS: [Algorithm; 9] = [
@@ -49,18 +53,27 @@ pub(super) fn presented(token: &str) -> Result<Presented, CiLoginError> {
     let Ok(unverified) = jsonwebtoken::dangerous::insecure_decode::<Issued>(token) else {
         return Err(malformed);
     };
+    if unverified.claims.iss.chars().any(char::is_control) {
+        return Err(malformed);
+    }
     let key_id = header.kid.ok_or(CiLoginError::Refused("it names no key"))?;
     Ok(Presented { issuer: unverified.claims.iss, key_id, algorithm: header.alg })
 }
 
 /// The key with an id among published ones; `None` if it is not there, or cannot be one that signs.
 pub(super) fn find_key<'k>(keys: &'k JwkSet, presented: &Presented) -> Option<&'k Jwk> {
-    keys.find(&presented.key_id)
+    keys.find(&presented.key_id).filter(|key| {
+        let common = &key.common;
+        let signs = !matches!(common.public_key_use, Some(PublicKeyUse::Encryption | PublicKeyUse::Other(_)))
+            && common.key_operations.as_ref().is_none_or(|may| may.contains(&KeyOperations::Verify));
+        let algorithm = common.key_algorithm.map(|algorithm| algorithm.to_string());
+        signs && algorithm.is_none_or(|named| named == format!("{:?}", presented.algorithm))
+    })
 }
 
 /// What a token says, if the key signed it.
 pub(super) fn read(token: &str, presented: &Presented, key: &Jwk) -> Result<CiClaims, CiLoginError> {
-    let refused = CiLoginError::Refused("its signature is not that of its issuer");
+    let refused = UNPROVEN;
     let Ok(decoding) = DecodingKey::from_jwk(key) else { return Err(refused) };
     let mut validation = Validation::new(presented.algorithm);
     // Times are judged by the database's clock, audiences by the rules.
@@ -69,7 +82,7 @@ pub(super) fn read(token: &str, presented: &Presented, key: &Jwk) -> Result<CiCl
     validation.set_required_spec_claims(&["exp", "iss", "sub", "aud"]);
     validation.set_issuer(&[&presented.issuer]);
     match jsonwebtoken::decode::<CiClaims>(token, &decoding, &validation) {
-        Ok(data) => Ok(data.claims),
-        Err(_) => Err(refused),
+        Ok(data) if !data.claims.sub.chars().any(char::is_control) => Ok(data.claims),
+        Ok(_) | Err(_) => Err(refused),
     }
 }

@@ -139,7 +139,7 @@ async fn aws_credentials(
             role_arn,
             external_id: account.external_id.clone(),
             session_name: format!("plumbline-{}", asked.run_id),
-            duration_seconds: fields.session_duration_seconds,
+            duration_seconds: fields.session_duration_seconds.min(longest_session(deps, asked.phase)),
             session_policy: fields.session_policy.as_ref().map(ToString::to_string),
             tags: session_tags(query, asked).await?,
         }),
@@ -152,6 +152,16 @@ async fn aws_credentials(
         region: if aws::is_region(region) { region.clone() } else { fields.default_region.clone() },
         profile: fields.aws_profile_name.clone(),
     })
+}
+
+/// A session is of no use after its run. The shortest that STS takes is a quarter of an hour.
+fn longest_session(deps: &Deps, phase: RunPhase) -> i32 {
+    const SECONDS_MIN: i32 = 900;
+    let wall_clock = match phase {
+        RunPhase::Plan => deps.limits.plan_wall_clock,
+        RunPhase::Apply => deps.limits.apply_wall_clock,
+    };
+    i32::try_from(wall_clock.as_secs()).unwrap_or(i32::MAX).max(SECONDS_MIN)
 }
 
 /// What policies of the account can ask for, and its own log shows. None of it can change while the run lives.

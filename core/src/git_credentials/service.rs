@@ -13,6 +13,7 @@ use super::{GitCredentialError, app_tokens, uses};
 use crate::Deps;
 use crate::access::{Ctx, Permission};
 use crate::audit::{self, Action, Entry};
+use crate::business_units;
 use crate::db::{DbError, Query, Tx};
 use crate::ids::{GitCredentialId, TaskId};
 use crate::page::{Page, PageRequest};
@@ -90,6 +91,8 @@ pub async fn update(
     deps.db
         .transaction(async |tx| {
             let before = store::lock(tx, ctx.scope, id).await?.ok_or(GitCredentialError::NotFound)?.shown;
+            business_units::service::require_in_use::<GitCredentialError>(tx, ctx, before.business_unit_id)
+                .await?;
             if version.is_some_and(|seen| seen != before.version) {
                 return Err(GitCredentialError::VersionMismatch { actual: before.version });
             }
@@ -116,6 +119,8 @@ pub async fn delete(
     deps.db
         .transaction(async |tx| {
             let before = store::lock(tx, ctx.scope, id).await?.ok_or(GitCredentialError::NotFound)?.shown;
+            business_units::service::require_in_use::<GitCredentialError>(tx, ctx, before.business_unit_id)
+                .await?;
             let workspaces = users_of(tx, &before).await?.len();
             if workspaces > 0 && !force {
                 return Err(GitCredentialError::InUse { workspaces });
@@ -139,6 +144,8 @@ pub async fn request_test(
 ) -> Result<TaskId, GitCredentialError> {
     ctx.require(Permission::AdministerGitCredentials)?;
     let credential = store::lock(tx, ctx.scope, id).await?.ok_or(GitCredentialError::NotFound)?.shown;
+    business_units::service::require_in_use::<GitCredentialError>(tx, ctx, credential.business_unit_id)
+        .await?;
     let asked_by = ctx.person()?;
     let wrong = |reason: &str| InvalidField::new("repo_url", reason);
     let url = request.repo_url.or(credential.test_repo_url.clone());

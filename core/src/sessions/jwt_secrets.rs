@@ -82,7 +82,8 @@ pub struct JwtSecretView {
 #[serde(deny_unknown_fields, default)]
 pub struct RotateJwtSecret {
     /// How long tokens of the old one are still accepted; absent is as long as an access token lives, which is also the
-    /// longest. With 0 everybody needs a new access token at once, which programs get with their refresh token.
+    /// longest. Secrets replaced earlier are accepted no longer than that either. With 0 everybody needs a new access token
+    /// at once, which programs get with their refresh token.
     #[schema(minimum = 0)]
     pub overlap_minutes: Option<u32>,
 }
@@ -117,7 +118,7 @@ async fn replace_unreadable(
                 Some((signing, sealed)) if signing != lost => Ok((signing, sealed)),
                 _ => {
                     let overlap = overlap(deps, tx, &RotateJwtSecret::default()).await?;
-                    store::retire_signing(tx, overlap).await?;
+                    store::retire(tx, overlap).await?;
                     store::insert(tx, id, &sealed, None).await?;
                     let details =
                         json!({ "retired": lost, "overlap_seconds": overlap.as_secs(), "reason": why });
@@ -157,7 +158,7 @@ pub async fn rotate(
     let overlap = overlap(deps, tx, request).await?;
     // Two at once would both retire the same one.
     store::lock(tx).await?;
-    let retired = store::retire_signing(tx, overlap).await?;
+    let retired = store::retire(tx, overlap).await?;
     let (id, sealed) = fresh(deps)?;
     let made = store::insert(tx, id, &sealed, ctx.actor.user_id()).await?;
     let details = json!({ "retired": retired, "overlap_seconds": overlap.as_secs() });

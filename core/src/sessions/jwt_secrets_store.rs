@@ -15,13 +15,11 @@ pub(super) async fn find_signing(query: &impl Query) -> Result<Option<(JwtSecret
     Ok(query.query_opt(FIND_SIGNING, &[]).await?.map(|row| (row.get("id"), row.get("sealed"))))
 }
 
-const FIND_ACCEPTED: &str = "
-    SELECT sealed FROM jwt_secrets
-    WHERE id = $1 AND (accepted_until IS NULL OR accepted_until > (SELECT plumbline_now()))";
+const FIND: &str = "SELECT sealed FROM jwt_secrets WHERE id = $1";
 
-/// A secret whose tokens are accepted, as it is stored.
-pub(super) async fn find_accepted(query: &impl Query, id: JwtSecretId) -> Result<Option<String>, DbError> {
-    Ok(query.query_opt(FIND_ACCEPTED, &[&id]).await?.map(|row| row.get("sealed")))
+/// A secret as it is stored, also one whose tokens are accepted no more.
+pub(super) async fn find(query: &impl Query, id: JwtSecretId) -> Result<Option<String>, DbError> {
+    Ok(query.query_opt(FIND, &[&id]).await?.map(|row| row.get("sealed")))
 }
 
 const INSERT_FIRST: &str = "INSERT INTO jwt_secrets (id, sealed) VALUES ($1, $2) ON CONFLICT DO NOTHING";
@@ -39,14 +37,19 @@ pub(super) async fn lock(tx: &Tx<'_>) -> Result<(), DbError> {
     Ok(())
 }
 
+// Those that were retired before are accepted no longer than the one that is retired now: with no overlap at all, the
+// tokens of none of them are.
 const RETIRE: &str = "
-    UPDATE jwt_secrets SET retired_at = clock.at, accepted_until = clock.at + $1 * interval '1 microsecond'
-    FROM (SELECT plumbline_now() AS at) AS clock WHERE retired_at IS NULL RETURNING id";
+    UPDATE jwt_secrets SET retired_at = coalesce(retired_at, clock.at),
+        accepted_until = least(accepted_until, clock.at + $1 * interval '1 microsecond')
+    FROM (SELECT plumbline_now() AS at) AS clock
+    WHERE retired_at IS NULL OR accepted_until > clock.at + $1 * interval '1 microsecond'
+    RETURNING id";
 
-/// Lets the one that signs sign no more; its id, if there was one.
-pub(super) async fn retire_signing(tx: &Tx<'_>, overlap: Duration) -> Result<Option<JwtSecretId>, DbError> {
+/// Lets the one that signs sign no more, and none of the older ones be accepted for longer. Their ids.
+pub(super) async fn retire(tx: &Tx<'_>, overlap: Duration) -> Result<Vec<JwtSecretId>, DbError> {
     let micros = i64::try_from(overlap.as_micros()).unwrap_or(i64::MAX);
-    Ok(tx.query_opt(RETIRE, &[&micros]).await?.map(|row| row.get("id")))
+    Ok(tx.query(RETIRE, &[&micros]).await?.iter().map(|row| row.get("id")).collect())
 }
 
 fn view(row: &Row) -> JwtSecretView {

@@ -29,7 +29,9 @@ impl<'a> Requested<'a> {
         match header.map(str::trim) {
             None | Some("") => Self::Nothing,
             Some("all") => Self::All,
-            Some(slug) => Self::Slug(slug),
+            Some(slug) if slug.bytes().all(|b| b.is_ascii_graphic()) => Self::Slug(slug),
+            // No unit's; and nothing that the database could not read gets there.
+            Some(_) => Self::Slug("?"),
         }
     }
 
@@ -86,16 +88,26 @@ impl Bearer {
     }
 }
 
-/// The network that an address stands for when attempts are counted: one machine of the old Internet, one customer of
-/// the new one, who has a whole /64 to send from.
+/// The network that an address stands for when attempts are counted: one machine of the old Internet, one line of the new
+/// one, which has a whole /64 to send from.
 pub(super) fn network(address: IpAddr) -> String {
     match address.to_canonical() {
         IpAddr::V4(address) => format!("{address}/32"),
-        IpAddr::V6(address) => {
-            let prefix = u128::from(address) & (u128::MAX << 64);
-            format!("{}/64", Ipv6Addr::from(prefix))
-        }
+        IpAddr::V6(address) => prefix(address, 64),
     }
+}
+
+/// The network that a customer of the new Internet may have as a whole, with 65,536 lines in it.
+pub(super) fn site(address: IpAddr) -> Option<String> {
+    match address.to_canonical() {
+        IpAddr::V4(_) => None,
+        IpAddr::V6(address) => Some(prefix(address, 48)),
+    }
+}
+
+fn prefix(address: Ipv6Addr, bits: u32) -> String {
+    let prefix = u128::from(address) & (u128::MAX << (128 - bits));
+    format!("{}/{bits}", Ipv6Addr::from(prefix))
 }
 
 /// What a presented refresh token leads to.

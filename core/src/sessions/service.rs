@@ -95,24 +95,36 @@ pub async fn login(
 ) -> Result<TokenPair, SessionError> {
     let email = users::normal_email(email);
     let attempt = throttle::admit_login(deps, email.as_deref(), origin).await?;
-    let (person, tunables) = find_person(deps, email.as_deref()).await?;
-    // No connection is held while the password is checked: a function has only one.
-    let hash = person.as_ref().and_then(|person| person.password_hash.clone());
-    let right = users::passwords::verify(password.to_owned(), hash, tunables.bcrypt_cost).await;
-    let pair = match &person {
-        Some(person) if right && !person.disabled => open(deps, person, &tunables, origin, attempt).await?,
-        _ => None,
-    };
-    if let Some(pair) = pair {
-        return Ok(pair);
+    let (mut person, mut tunables) = find_person(deps, email.as_deref()).await?;
+    // Twice, because the hash may be made anew by another sign-in while it is checked.
+    for _ in 0..2 {
+        // No connection is held meanwhile: a function has only one.
+        let hash = person.as_ref().and_then(|person| person.password_hash.clone());
+        let right = users::passwords::verify(password.to_owned(), hash, tunables.bcrypt_cost).await;
+        let Some(found) = person.as_ref().filter(|person| right && !person.disabled) else { break };
+        if let Some(pair) = open(deps, found, &tunables, origin, &attempt).await? {
+            renew_hash(deps, found, password, tunables.bcrypt_cost).await;
+            return Ok(pair);
+        }
+        (person, tunables) = find_person(deps, email.as_deref()).await?;
     }
     deps.db
         .transaction(async |tx| {
+            // What was typed is kept only if it is somebody's address: it may be a password.
+            let email = person.as_ref().map(|person| &person.email);
             let details = json!({ "email": email, "address": origin.address });
             record(tx, person.as_ref(), Action::LoginFailed, None, details).await
         })
         .await?;
     Err(SessionError::WrongCredentials)
+}
+
+/// Makes the hash of a right password anew if hashes have another cost by now. Nobody is kept out because that failed.
+async fn renew_hash(deps: &Deps, person: &Person, password: &str, cost: u32) {
+    let Some(old) = person.password_hash.as_deref() else { return };
+    if let Err(error) = users::credentials::renew_hash(deps, person.id, password, old, cost).await {
+        tracing::warn!(%error, user.id = %person.id, "a password keeps the hash of another cost for now");
+    }
 }
 
 /// The next pair for a refresh token. The token is used up; using an old one ends the session.
@@ -161,10 +173,11 @@ pub async fn refresh(deps: &Deps, refresh_token: &str) -> Result<TokenPair, Sess
     pair(&secret, &person, presented.session, at, &tunables, next_text)
 }
 
-/// Ends the session of an access token. Ending an ended one is success.
+/// Ends the session of an access token. Ending an ended one is success. A token that is good for nothing else, because it
+/// is old or its secret was replaced, still is for this: its refresh token may be good.
 pub async fn logout(deps: &Deps, bearer: &str) -> Result<(), SessionError> {
     let presented = tokens::presented(bearer)?;
-    let sealed = jwt_secrets_store::find_accepted(&deps.db.conn().await?, presented.secret).await?;
+    let sealed = jwt_secrets_store::find(&deps.db.conn().await?, presented.secret).await?;
     let secret = JwtSecret::open_named(&deps.keys, presented.secret, &sealed.ok_or(tokens::INVALID)?)?;
     let claims = tokens::read_access(&secret, bearer)?;
     deps.db
@@ -198,7 +211,7 @@ async fn open(
     person: &Person,
     tunables: &Tunables,
     origin: &Origin,
-    attempt: Attempt,
+    attempt: &Attempt,
 ) -> Result<Option<TokenPair>, SessionError> {
     let session: SessionId = deps.ids.mint();
     let (generation, epoch) = (person.generation, person.epoch);

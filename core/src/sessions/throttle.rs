@@ -19,7 +19,9 @@
 //! depend on whether the account exists, nor on whether the password was right. What remains: somebody at the owner's
 //! own address can tell that the account was used from there.
 //!
-//! An IPv6 network is a /64: one customer has all of its addresses.
+//! An IPv6 network is a /64, all of whose addresses one line has. Some customers have a /48, which is as many networks as
+//! the old Internet has machines in a /16: all of it together gets five times what one network gets, so that nobody is a
+//! crowd alone.
 
 use std::time::Duration;
 
@@ -34,6 +36,9 @@ use crate::ids::UserId;
 /// How long a network stays known after a sign-in from there.
 pub(super) const KNOWN_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
 
+/// How many networks' worth of attempts a /48 has.
+const NETWORKS_PER_SITE: i32 = 5;
+
 /// An attempt that was admitted, and what it was counted under.
 #[derive(Debug)]
 #[must_use = "what was no guess is forgiven"]
@@ -41,7 +46,7 @@ pub struct Attempt(Vec<String>);
 
 impl Attempt {
     /// Takes the attempt back: it was right, or no guess.
-    pub async fn forgive(self, query: &impl Query) -> Result<(), DbError> {
+    pub async fn forgive(&self, query: &impl Query) -> Result<(), DbError> {
         store::forgive(query, &self.0).await
     }
 }
@@ -67,12 +72,12 @@ pub(super) async fn admit_login(
             if is_known {
                 return count(&conn, [format!("{account}@{network}")], per_network).await;
             }
-            let Attempt(mut keys) = count(&conn, [format!("network:{network}")], per_network).await?;
+            let Attempt(mut keys) = count_network(&conn, origin, per_network).await?;
             let Attempt(more) = count(&conn, [account], per_account).await?;
             keys.extend(more);
             Ok(Attempt(keys))
         }
-        (None, Some(network)) => count(&conn, [format!("network:{network}")], per_network).await,
+        (None, Some(_)) => count_network(&conn, origin, per_network).await,
         (Some(account), None) => count(&conn, [format!("{account}@nowhere")], per_network).await,
         (None, None) => Ok(Attempt(Vec::new())),
     }
@@ -81,13 +86,43 @@ pub(super) async fn admit_login(
 /// Counts an attempt to use an invitation.
 pub async fn admit_invite(deps: &Deps, origin: &Origin) -> Result<Attempt, SessionError> {
     // Nobody guesses 32 random bytes; this keeps somebody from making us look for ever.
+    admit_from(deps, "invite", origin).await
+}
+
+/// Counts an attempt to sign in as a job of a CI system.
+pub async fn admit_ci(deps: &Deps, origin: &Origin) -> Result<Attempt, SessionError> {
+    // Nobody guesses a signature; this keeps somebody from making us check for ever.
+    admit_from(deps, "ci", origin).await
+}
+
+async fn admit_from(deps: &Deps, what: &str, origin: &Origin) -> Result<Attempt, SessionError> {
     let network = origin.address.map_or_else(|| "nowhere".to_owned(), rules::network);
-    count(&deps.db.conn().await?, [format!("invite:{network}")], deps.limits.logins_per_minute).await
+    count(&deps.db.conn().await?, [format!("{what}:{network}")], deps.limits.logins_per_minute).await
 }
 
 /// Counts an attempt to name the password of the account that one is signed in to.
 pub async fn admit_own_password(deps: &Deps, user: UserId) -> Result<Attempt, SessionError> {
     count(&deps.db.conn().await?, [format!("password:{user}")], deps.limits.logins_per_minute).await
+}
+
+/// Counts under the network of an address, then under what it is a part of.
+async fn count_network(
+    query: &impl Query,
+    origin: &Origin,
+    per_network: i32,
+) -> Result<Attempt, SessionError> {
+    let mut keys = Vec::new();
+    if let Some(address) = origin.address {
+        let Attempt(own) =
+            count(query, [format!("network:{}", rules::network(address))], per_network).await?;
+        keys.extend(own);
+        if let Some(site) = rules::site(address) {
+            let per_site = per_network.saturating_mul(NETWORKS_PER_SITE);
+            let Attempt(all) = count(query, [format!("network:{site}")], per_site).await?;
+            keys.extend(all);
+        }
+    }
+    Ok(Attempt(keys))
 }
 
 async fn count<const N: usize>(

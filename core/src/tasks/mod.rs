@@ -28,7 +28,7 @@ pub use model::{
 };
 pub use rules::{
     AttemptExecutor, NOT_BEGUN_DELAY, Silent, UNSTARTED_MAX, Verdict, after_failure, attempts_max, backoff,
-    is_replayable, on_silence,
+    on_silence,
 };
 #[cfg(feature = "store")]
 pub use store::TaskFilter;

@@ -331,7 +331,7 @@ pub struct TaskView {
     pub claimed_by: Option<String>,
     /// The last attempt's error.
     pub last_error: Option<String>,
-    /// What a finished short task found.
+    /// What a finished short task found; absent in lists.
     pub result: Option<Value>,
     /// The dead letter that this one repeats.
     pub replay_of: Option<TaskId>,

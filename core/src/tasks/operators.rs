@@ -1,8 +1,8 @@
 //! What operators may do with the queue: look, and try a dead letter once more.
 
-use super::rules::{attempts_max, is_replayable};
+use super::rules::{attempts_max, replay_needs};
 use super::store::{self, TaskFilter};
-use super::{TaskClass, TaskError, TaskKind, TaskStatus, TaskView};
+use super::{TaskClass, TaskError, TaskStatus, TaskView};
 use crate::Deps;
 use crate::access::{Ctx, Permission};
 use crate::audit::{self, Action, Entry};
@@ -46,19 +46,21 @@ pub async fn replay(tx: &Tx<'_>, deps: &Deps, ctx: &Ctx, id: TaskId) -> Result<T
     if old.status != TaskStatus::Dead {
         return Err(TaskError::NotReplayable("it is not a dead letter"));
     }
-    if !is_replayable(old.kind) {
+    let Some(permission) = replay_needs(old.kind) else {
         return Err(TaskError::NotReplayable("its run has ended with it; start a new run"));
-    }
-    // Once more is as much as the first time: a replay makes workspaces, too.
-    if matches!(old.kind, TaskKind::RepositoryDiscover | TaskKind::WorkspaceImport) {
-        ctx.require(Permission::AdministerWorkspaces)?;
-    }
+    };
+    ctx.require(permission)?;
     business_units::service::require_in_use::<TaskError>(tx, ctx, old.business_unit_id).await?;
-    if old.kind == TaskKind::AwsAccountTest {
-        ctx.require(Permission::AdministerCloudAccounts)?;
-    }
     let mut again = store::find_dead(tx, unit, id).await?.ok_or(TaskError::NotFound)?;
+    let has_login = again.payload.get("login_sealed").is_some_and(|sealed| !sealed.is_null());
+    if has_login && old.requested_by != ctx.actor.user_id() {
+        return Err(TaskError::NotReplayable("it was asked for with somebody else's login; ask for it anew"));
+    }
     again.requested_by = ctx.actor.user_id();
+    // Whoever asks again is who does it.
+    if let Some(actor) = again.payload.get_mut("actor") {
+        *actor = serde_json::json!(ctx.actor);
+    }
     let new = store::insert(tx, deps.ids.mint(), &again, attempts_max(again.kind), Some(id)).await?;
     let task = store::find(tx, unit, new).await?.ok_or(TaskError::NotFound)?;
     let entry = Entry {

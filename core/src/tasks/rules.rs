@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Backoff, FailedAttempt, LeasePhase, TaskClass, TaskKind};
+use crate::access::Permission;
 
 /// How many attempts a kind has.
 pub fn attempts_max(kind: TaskKind) -> i32 {
@@ -19,16 +20,16 @@ pub fn attempts_max(kind: TaskKind) -> i32 {
     }
 }
 
-/// Whether a dead letter of this kind may be tried once more. A run ends with its task; what repeats it is a new run.
-pub fn is_replayable(kind: TaskKind) -> bool {
+/// What trying a dead letter of this kind once more needs: as much as the first time. `None`: nobody can. A run ends with
+/// its task; what repeats it is a new run.
+pub(super) fn replay_needs(kind: TaskKind) -> Option<Permission> {
     match kind {
-        TaskKind::RunPlan | TaskKind::RunApply => false,
-        TaskKind::RepositoryDiscover
-        | TaskKind::WorkspaceBranches
-        | TaskKind::WorkspaceImport
-        | TaskKind::GitCredentialTest
-        | TaskKind::AwsAccountTest
-        | TaskKind::IssuerKeys => true,
+        TaskKind::RunPlan | TaskKind::RunApply => None,
+        TaskKind::WorkspaceBranches => Some(Permission::ReplayTasks),
+        TaskKind::RepositoryDiscover | TaskKind::WorkspaceImport => Some(Permission::AdministerWorkspaces),
+        TaskKind::GitCredentialTest => Some(Permission::AdministerGitCredentials),
+        TaskKind::AwsAccountTest => Some(Permission::AdministerCloudAccounts),
+        TaskKind::IssuerKeys => Some(Permission::AdministerKeys),
     }
 }
 

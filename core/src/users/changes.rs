@@ -20,6 +20,7 @@ use super::store::{self, InsertUser};
 use super::{Password, UserError, invites_store};
 use crate::Deps;
 use crate::access::{AccessError, Ctx, Permission, Role};
+use crate::api_keys;
 use crate::audit::{self, Action, Entry};
 use crate::business_units;
 use crate::db::{DbError, Tx};
@@ -75,7 +76,7 @@ pub async fn create(tx: &Tx<'_>, deps: &Deps, ctx: &Ctx, new: CheckedUser) -> Re
         email: &new.email,
         display_name: new.display_name.as_deref(),
         password_hash: new.password_hash.as_deref(),
-        must_change_password: new.password_hash.is_some(),
+        password_set_by: new.password_hash.as_ref().and(ctx.actor.user_id()),
         is_superadmin: new.is_superadmin,
     };
     store::insert(tx, &user).await.map_err(duplicate)?;
@@ -87,8 +88,10 @@ pub async fn create(tx: &Tx<'_>, deps: &Deps, ctx: &Ctx, new: CheckedUser) -> Re
         "email": new.email, "is_superadmin": new.is_superadmin, "with_password": new.password_hash.is_some(),
     });
     let whole = entry(ctx.actor.clone(), Action::UserCreate, id, details);
+    let mut entries = vec![whole];
     let given = new.memberships.iter().map(|given| (given.business_unit_id, None, Some(given.role)));
-    record_all(tx, ctx, id, Some(whole), given.collect()).await?;
+    entries.extend(given.map(|change| changed(ctx, id, change)));
+    audit::service::record_all(tx, entries).await?;
     Ok(made)
 }
 
@@ -116,17 +119,22 @@ async fn update_in(tx: &Tx<'_>, ctx: &Ctx, id: UserId, change: &UserChange) -> R
     if !is_superadmin {
         reached.require_another_superadmin()?;
     }
-    let mut whole = None;
+    let mut entries = Vec::new();
     if display_name != user.display_name || is_superadmin != user.is_superadmin {
         store::update(tx, id, display_name.as_deref(), is_superadmin).await?;
         let details = json!({
             "display_name": display_name, "is_superadmin": is_superadmin, "was_superadmin": user.is_superadmin,
         });
-        whole = Some(entry(ctx.actor.clone(), Action::UserUpdate, id, details));
+        entries.push(entry(ctx.actor.clone(), Action::UserUpdate, id, details));
     }
     let memberships = change_memberships(tx, &reached, change).await?;
+    entries.extend(memberships.into_iter().map(|change| changed(ctx, id, change)));
+    if !is_superadmin {
+        let remaining: Vec<_> = store::roles(tx, id).await?.into_iter().map(|(unit, _)| unit).collect();
+        entries.extend(api_keys::service::end_elsewhere(tx, &ctx.actor, id, &remaining).await?);
+    }
     let after = view(tx, &reached.admin, id).await?;
-    record_all(tx, ctx, id, whole, memberships).await?;
+    audit::service::record_all(tx, entries).await?;
     Ok(after)
 }
 
@@ -157,7 +165,7 @@ async fn change_memberships(
     Ok(changes)
 }
 
-/// Keeps a person out: sessions and tokens end at once, and an invitation is void. They keep their memberships.
+/// Keeps a person out: sessions, tokens and API keys end at once, and an invitation is void. They keep their memberships.
 pub async fn disable(deps: &Deps, ctx: &Ctx, id: UserId) -> Result<UserView, UserError> {
     deps.db
         .transaction(async |tx| {
@@ -169,8 +177,9 @@ pub async fn disable(deps: &Deps, ctx: &Ctx, id: UserId) -> Result<UserView, Use
                 invites_store::revoke(tx, id).await?;
                 let ended = sessions::own::end_all_of(tx, id, "the account was disabled").await?;
                 let details = json!({ "email": reached.user.email, "sessions": ended });
-                let entry = entry(ctx.actor.clone(), Action::UserDisable, id, details);
-                audit::service::record(tx, &entry).await?;
+                let mut entries = vec![entry(ctx.actor.clone(), Action::UserDisable, id, details)];
+                entries.extend(api_keys::service::end_elsewhere(tx, &ctx.actor, id, &[]).await?);
+                audit::service::record_all(tx, entries).await?;
             }
             view(tx, &reached.admin, id).await
         })
@@ -201,15 +210,17 @@ pub async fn delete(deps: &Deps, ctx: &Ctx, id: UserId) -> Result<(), UserError>
             let reached = reach(tx, ctx, id).await?;
             reached.require_whole()?;
             reached.require_another_superadmin()?;
+            let ended = api_keys::service::end_elsewhere(tx, &ctx.actor, id, &[]).await?;
             store::delete(tx, id).await?;
             let details = json!({
                 "email": reached.user.email, "display_name": reached.user.display_name,
                 "was_superadmin": reached.user.is_superadmin,
             });
-            let whole = entry(ctx.actor.clone(), Action::UserDelete, id, details);
+            let mut entries = vec![entry(ctx.actor.clone(), Action::UserDelete, id, details)];
             let lost = reached.roles.iter().map(|(unit, role)| (*unit, Some(*role), None));
-            record_all(tx, ctx, id, Some(whole), lost.collect()).await?;
-            Ok(())
+            entries.extend(lost.map(|change| changed(ctx, id, change)));
+            entries.extend(ended);
+            Ok(audit::service::record_all(tx, entries).await?)
         })
         .await
 }
@@ -226,34 +237,18 @@ pub async fn end_sessions(deps: &Deps, ctx: &Ctx, id: UserId) -> Result<(), User
         .await
 }
 
-/// What concerns the person goes to the platform's chain, each membership to its unit's. In the order of the chains'
-/// ids: two transactions that write to several never wait for each other in a circle.
-async fn record_all(
-    tx: &Tx<'_>,
-    ctx: &Ctx,
-    user: UserId,
-    whole: Option<Entry>,
-    mut memberships: Vec<MembershipChange>,
-) -> Result<(), DbError> {
-    if let Some(whole) = whole {
-        audit::service::record(tx, &whole).await?;
+/// What becomes of a membership is recorded in its unit's chain.
+fn changed(ctx: &Ctx, user: UserId, (unit, before, after): MembershipChange) -> Entry {
+    Entry {
+        business_unit_id: Some(unit),
+        actor: ctx.actor.clone(),
+        action: if after.is_some() { Action::MembershipGrant } else { Action::MembershipRevoke },
+        resource_type: "membership",
+        resource_id: user.to_string(),
+        workspace_id: None,
+        run_id: None,
+        details: json!({ "user_id": user, "role": after, "role_before": before }),
     }
-    memberships.sort_by_key(|(unit, ..)| *unit);
-    for (unit, before, after) in memberships {
-        let action = if after.is_some() { Action::MembershipGrant } else { Action::MembershipRevoke };
-        let entry = Entry {
-            business_unit_id: Some(unit),
-            actor: ctx.actor.clone(),
-            action,
-            resource_type: "membership",
-            resource_id: user.to_string(),
-            workspace_id: None,
-            run_id: None,
-            details: json!({ "user_id": user, "role": after, "role_before": before }),
-        };
-        audit::service::record(tx, &entry).await?;
-    }
-    Ok(())
 }
 
 fn require_superadmin(ctx: &Ctx) -> Result<(), UserError> {

@@ -1,7 +1,8 @@
 //! Use cases of passwords and invitations.
 //!
 //! Whoever sets somebody's password, or has an invitation for them, is that person from then on: both ask for the whole
-//! person to be in the administrator's hands. What an administrator sets is good for one thing only, to be changed.
+//! person to be in the administrator's hands, when it is made and when it is used: meanwhile the person may have been
+//! given more, or the administrator less. What an administrator sets is good for one thing only, to be changed.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,7 +10,7 @@ use serde_json::json;
 
 use super::model::Invite;
 use super::rules::PasswordFault;
-use super::service::{check_password, entry, get, hash, reach};
+use super::service::{check_password, entry, get, hash, is_in_hands_of, reach};
 use super::{Password, UserError, invites_store, passwords, store};
 use crate::Deps;
 use crate::access::{Actor, Ctx};
@@ -34,7 +35,7 @@ pub async fn set_password(deps: &Deps, ctx: &Ctx, id: UserId, password: &Passwor
             let reached = reach(tx, ctx, id).await?;
             reached.require_whole()?;
             reached.require_somebody_else()?;
-            store::set_password(tx, id, &hash, true).await?;
+            store::set_password(tx, id, &hash, Some(reached.admin.id)).await?;
             invites_store::revoke(tx, id).await?;
             let ended = sessions::own::end_all_of(tx, id, "an administrator set the password").await?;
             let details = json!({ "email": email, "sessions": ended });
@@ -73,6 +74,13 @@ pub async fn change_own_password(
     let hash = hash(deps, &new.0).await?;
     deps.db
         .transaction(async |tx| {
+            let locked = store::lock(tx, bearer.id, false).await?;
+            let person = locked.first().ok_or(UserError::WrongPassword)?;
+            if person.must_change_password && !is_in_hands_of(tx, person, person.password_set_by).await? {
+                return Err(UserError::OutOfReach(
+                    "whoever set this password may not set it any more; ask an administrator for an invitation",
+                ));
+            }
             if !store::replace_password(tx, bearer.id, &old_hash, &hash).await? {
                 return Err(UserError::WrongPassword);
             }
@@ -84,6 +92,21 @@ pub async fn change_own_password(
             Ok(audit::service::record(tx, &entry).await?)
         })
         .await
+}
+
+/// Makes the hash of a password that was found right anew, unless it has the cost already or is another one by now.
+pub(crate) async fn renew_hash(
+    deps: &Deps,
+    id: UserId,
+    password: &str,
+    old_hash: &str,
+    cost: u32,
+) -> Result<(), UserError> {
+    if passwords::is_outdated(old_hash, cost) {
+        let new_hash = passwords::hash(password.to_owned(), cost).await.map_err(UserError::Hash)?;
+        store::renew_hash(&deps.db.conn().await?, id, old_hash, &new_hash).await?;
+    }
+    Ok(())
 }
 
 /// A one-time way in for a person, in place of an older one. The token is in the answer and nowhere else.
@@ -142,11 +165,13 @@ pub async fn accept_invite(
     deps.db
         .transaction(async |tx| {
             let locked = store::lock(tx, id, false).await?;
-            let is_enabled = locked.first().is_some_and(|user| user.disabled_at.is_none());
-            if !is_enabled || !invites_store::use_up(tx, id, kept).await? {
+            let person = locked.first().filter(|user| user.disabled_at.is_none());
+            let person = person.ok_or(UserError::InviteInvalid)?;
+            let maker = invites_store::use_up(tx, id, kept).await?.ok_or(UserError::InviteInvalid)?;
+            if !is_in_hands_of(tx, person, maker).await? {
                 return Err(UserError::InviteInvalid);
             }
-            store::set_password(tx, id, &hash, false).await?;
+            store::set_password(tx, id, &hash, None).await?;
             let ended = sessions::own::end_all_of(tx, id, "an invitation was accepted").await?;
             let details = json!({ "address": origin.address, "sessions": ended });
             let actor = Actor::User { id, email };

@@ -41,11 +41,16 @@ pub(super) async fn find(
 }
 
 const USE: &str = "
-    DELETE FROM invites WHERE user_id = $1 AND token_hash = $2 AND expires_at > plumbline_now()";
+    DELETE FROM invites WHERE user_id = $1 AND token_hash = $2 AND expires_at > plumbline_now()
+    RETURNING created_by";
 
-/// Uses an invitation up. `false`: somebody was faster.
-pub(super) async fn use_up(tx: &Tx<'_>, user: UserId, kept: Sha256Digest) -> Result<bool, DbError> {
-    Ok(tx.execute(USE, &[&user, &&kept.0[..]]).await? == 1)
+/// Uses an invitation up, and says who made it, if they are still there. `None`: somebody was faster.
+pub(super) async fn use_up(
+    tx: &Tx<'_>,
+    user: UserId,
+    kept: Sha256Digest,
+) -> Result<Option<Option<UserId>>, DbError> {
+    Ok(tx.query_opt(USE, &[&user, &&kept.0[..]]).await?.map(|row| row.get("created_by")))
 }
 
 const REVOKE: &str = "DELETE FROM invites WHERE user_id = $1";

@@ -20,20 +20,41 @@ pub async fn hash(password: String, cost: u32) -> Result<String, bcrypt::BcryptE
 }
 
 /// Whether the password is the one that was hashed. Without a hash, or with one that is not bcrypt's, the answer is
-/// no and takes as long: nobody learns from the time which e-mails exist.
+/// no and takes as long: nobody learns from the time which e-mails exist. A hash of a lower cost than new ones get takes
+/// as long as well; only one of a higher cost, from before the cost was lowered, takes longer until its owner signs in.
 pub async fn verify(password: String, hash: Option<String>, cost: u32) -> bool {
     let password = SecretText::new(password);
     in_turn(move || {
         let usable = password.len() <= PASSWORD_BYTES_MAX && !password.contains('\0');
-        match hash.filter(|_| usable).map(|hash| bcrypt::verify(password.expose(), &hash)) {
-            Some(Ok(same)) => same,
-            Some(Err(_)) | None => {
-                let _ = bcrypt::verify("", &nobody(cost));
-                false
-            }
+        let checked = hash.filter(|_| usable).and_then(|hash| {
+            let same = bcrypt::verify(password.expose(), &hash).ok()?;
+            Some((same, cost_of(&hash)?))
+        });
+        let (same, done) = checked.map_or((false, None), |(same, done)| (same, Some(done)));
+        for cost in missing_work(done, cost) {
+            let _ = bcrypt::verify("", &nobody(cost));
         }
+        same
     })
     .await
+}
+
+/// Whether a hash should be made anew: at the cost that hashes have now.
+pub(crate) fn is_outdated(hash: &str, cost: u32) -> bool {
+    cost_of(hash) != Some(cost)
+}
+
+fn cost_of(hash: &str) -> Option<u32> {
+    hash.split('$').nth(2)?.parse().ok()
+}
+
+/// The costs of the checks that make one at the `done` cost as long as one at the wanted: each step doubles the work, so
+/// that of all costs from the one up to below the other is what lies between them.
+fn missing_work(done: Option<u32>, wanted: u32) -> std::ops::Range<u32> {
+    match done {
+        None => wanted..wanted + 1,
+        Some(done) => done..wanted.max(done),
+    }
 }
 
 /// A well-formed hash of no password.
@@ -56,6 +77,18 @@ mod tests {
     fn checking_nobodys_password_costs_a_whole_hash() {
         // Ok, not Err: a malformed hash would be refused before any work is done.
         assert!(matches!(bcrypt::verify("", &nobody(4)), Ok(false)));
+    }
+
+    #[test]
+    fn a_check_is_as_much_work_whatever_the_cost_of_the_hash_was() {
+        let work = |cost: u32| 1_u64 << cost;
+        for wanted in 4..=15 {
+            for done in (4..=wanted).map(Some).chain([None]) {
+                let all = done.map_or(0, work) + missing_work(done, wanted).map(work).sum::<u64>();
+                assert_eq!(all, work(wanted), "{done:?} {wanted}");
+            }
+        }
+        assert!(missing_work(Some(12), 10).is_empty());
     }
 
     #[tokio::test]

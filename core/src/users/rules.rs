@@ -1,6 +1,7 @@
 //! What an e-mail and a password must look like, and whose hands a person is in.
 
 use crate::ids::{BusinessUnitId, UserId};
+use crate::text::is_line;
 
 /// The e-mail as it is stored and looked up; `None` if it cannot be one.
 pub fn normal_email(text: &str) -> Option<String> {
@@ -11,11 +12,7 @@ pub fn normal_email(text: &str) -> Option<String> {
 
 /// Whether a name can be kept.
 pub(super) fn check_display_name(name: Option<&str>) -> bool {
-    name.is_none_or(|name| {
-        (1..=255).contains(&name.chars().count())
-            && !name.trim().is_empty()
-            && !name.chars().any(char::is_control)
-    })
+    name.is_none_or(|name| is_line(name, 255))
 }
 
 /// What is wrong with a new password.

@@ -11,7 +11,7 @@ use crate::access::{AccessError, Actor, Ctx, Permission, Role};
 use crate::audit::{self, Action, Entry};
 use crate::business_units;
 use crate::config;
-use crate::db::{Query, Tx};
+use crate::db::{DbError, Query, Tx};
 use crate::ids::{BusinessUnitId, UserId};
 use crate::page::{Page, PageRequest};
 
@@ -60,7 +60,7 @@ pub async fn bootstrap_admin(deps: &Deps, email: &str, password: &str) -> Result
                 email: &email,
                 display_name: None,
                 password_hash: Some(&hash),
-                must_change_password: false,
+                password_set_by: None,
                 is_superadmin: true,
             };
             store::insert(tx, &user).await?;
@@ -127,13 +127,37 @@ fn seen_by(admin: &Administrator) -> Option<Vec<BusinessUnitId>> {
 pub(super) async fn administrator(query: &impl Query, ctx: &Ctx) -> Result<Administrator, UserError> {
     ctx.require(Permission::AdministerUsers)?;
     let Actor::User { id, .. } = &ctx.actor else { return Err(AccessError::PersonRequired.into()) };
-    let mut admin = Administrator { id: *id, is_superadmin: ctx.is_superadmin, admin_of: Vec::new() };
-    if !admin.is_superadmin {
-        let roles = store::roles(query, *id).await?;
+    Ok(administrator_of(query, *id, ctx.is_superadmin).await?)
+}
+
+async fn administrator_of(
+    query: &impl Query,
+    id: UserId,
+    is_superadmin: bool,
+) -> Result<Administrator, DbError> {
+    let mut admin = Administrator { id, is_superadmin, admin_of: Vec::new() };
+    if !is_superadmin {
+        let roles = store::roles(query, id).await?;
         admin.admin_of =
             roles.iter().filter(|(_, role)| *role == Role::Admin).map(|(unit, _)| *unit).collect();
     }
     Ok(admin)
+}
+
+/// Whether the whole person is still in the hands of whoever gave them a way in, an invitation or a password: since then
+/// the person may have been given more than its maker reaches, or the maker may have lost their place. The person is
+/// locked, as for everybody who changes what they may do.
+pub(super) async fn is_in_hands_of(
+    tx: &Tx<'_>,
+    person: &StoredUser,
+    maker: Option<UserId>,
+) -> Result<bool, DbError> {
+    let Some(maker) = maker else { return Ok(false) };
+    let Some(is_superadmin) = store::find_standing(tx, maker).await? else { return Ok(false) };
+    let admin = administrator_of(tx, maker, is_superadmin).await?;
+    let units: Vec<BusinessUnitId> =
+        store::roles(tx, person.id).await?.into_iter().map(|(unit, _)| unit).collect();
+    Ok(rules::reach(&admin, person.is_superadmin, &units) == Reach::Whole)
 }
 
 /// A locked person whom the caller reaches, and what decides about them.

@@ -8,14 +8,14 @@ use crate::access::Role;
 use crate::db::{DbError, Query, Row, Tx};
 use crate::ids::{BusinessUnitId, UserId};
 
-const COUNT_LOCKED: &str = "SELECT EXISTS (SELECT 1 FROM users)";
+const EXISTS: &str = "SELECT EXISTS (SELECT 1 FROM users)";
 // Bootstraps wait for each other; readers do not wait for them.
 const LOCK_TABLE: &str = "LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE";
 
 /// Whether there is any user; nobody else can add one until the transaction ends.
 pub(super) async fn lock_and_look(tx: &Tx<'_>) -> Result<bool, DbError> {
     tx.execute(LOCK_TABLE, &[]).await?;
-    Ok(tx.query_one(COUNT_LOCKED, &[]).await?.get(0))
+    Ok(tx.query_one(EXISTS, &[]).await?.get(0))
 }
 
 /// A row to insert.
@@ -24,13 +24,14 @@ pub(super) struct InsertUser<'a> {
     pub email: &'a str,
     pub display_name: Option<&'a str>,
     pub password_hash: Option<&'a str>,
-    pub must_change_password: bool,
+    /// Who gave the password, which must then be changed.
+    pub password_set_by: Option<UserId>,
     pub is_superadmin: bool,
 }
 
 const INSERT: &str = "
-    INSERT INTO users (id, email, display_name, password_hash, must_change_password, is_superadmin)
-    VALUES ($1, $2, $3, $4, $5, $6)";
+    INSERT INTO users (id, email, display_name, password_hash, password_set_by, must_change_password, is_superadmin)
+    VALUES ($1, $2, $3, $4, $5, $5 IS NOT NULL, $6)";
 
 pub(super) async fn insert(tx: &Tx<'_>, user: &InsertUser<'_>) -> Result<(), DbError> {
     tx.execute(
@@ -40,7 +41,7 @@ pub(super) async fn insert(tx: &Tx<'_>, user: &InsertUser<'_>) -> Result<(), DbE
             &user.email,
             &user.display_name,
             &user.password_hash,
-            &user.must_change_password,
+            &user.password_set_by,
             &user.is_superadmin,
         ],
     )
@@ -57,6 +58,8 @@ pub(super) struct StoredUser {
     pub is_superadmin: bool,
     pub disabled_at: Option<DateTime<Utc>>,
     pub can_sign_in: bool,
+    pub must_change_password: bool,
+    pub password_set_by: Option<UserId>,
 }
 
 fn stored(row: &Row) -> StoredUser {
@@ -67,14 +70,15 @@ fn stored(row: &Row) -> StoredUser {
         is_superadmin: row.get("is_superadmin"),
         disabled_at: row.get("disabled_at"),
         can_sign_in: row.get("can_sign_in"),
+        must_change_password: row.get("must_change_password"),
+        password_set_by: row.get("password_set_by"),
     }
 }
 
 // By id, so that no two of these wait for each other in a circle. Two demotions of two superadmins meet here: the second
-// one finds that the first is no superadmin any more. Sessions may be opened meanwhile: that asks for no more than
-// FOR KEY SHARE.
+// one finds that the first is no superadmin any more. Whoever opens a session of one of them waits.
 const LOCK: &str = "
-    SELECT id, email, display_name, is_superadmin, disabled_at,
+    SELECT id, email, display_name, is_superadmin, disabled_at, must_change_password, password_set_by,
            disabled_at IS NULL AND password_hash IS NOT NULL AS can_sign_in
     FROM users WHERE id = $1 OR ($2 AND is_superadmin) ORDER BY id FOR NO KEY UPDATE";
 
@@ -117,20 +121,24 @@ pub(super) async fn delete(tx: &Tx<'_>, id: UserId) -> Result<(), DbError> {
 }
 
 const SET_PASSWORD: &str = "
-    UPDATE users SET password_hash = $2, must_change_password = $3, updated_at = plumbline_now() WHERE id = $1";
+    UPDATE users SET password_hash = $2, password_set_by = $3, must_change_password = $3 IS NOT NULL,
+        updated_at = plumbline_now()
+    WHERE id = $1";
 
+/// Stores a password. One that somebody else set must be changed.
 pub(super) async fn set_password(
     tx: &Tx<'_>,
     id: UserId,
     hash: &str,
-    must_change: bool,
+    set_by: Option<UserId>,
 ) -> Result<(), DbError> {
-    tx.execute(SET_PASSWORD, &[&id, &hash, &must_change]).await?;
+    tx.execute(SET_PASSWORD, &[&id, &hash, &set_by]).await?;
     Ok(())
 }
 
 const REPLACE_PASSWORD: &str = "
-    UPDATE users SET password_hash = $3, must_change_password = false, updated_at = plumbline_now()
+    UPDATE users SET password_hash = $3, password_set_by = NULL, must_change_password = false,
+        updated_at = plumbline_now()
     WHERE id = $1 AND password_hash = $2";
 
 /// Replaces the hash that was looked at. `false` if it is another one by now.
@@ -141,6 +149,26 @@ pub(super) async fn replace_password(
     new_hash: &str,
 ) -> Result<bool, DbError> {
     Ok(tx.execute(REPLACE_PASSWORD, &[&id, &old_hash, &new_hash]).await? == 1)
+}
+
+const RENEW_HASH: &str = "UPDATE users SET password_hash = $3 WHERE id = $1 AND password_hash = $2";
+
+/// Replaces the hash of a password by another one of the same password.
+pub(super) async fn renew_hash(
+    query: &impl Query,
+    id: UserId,
+    old_hash: &str,
+    new_hash: &str,
+) -> Result<(), DbError> {
+    query.execute(RENEW_HASH, &[&id, &old_hash, &new_hash]).await?;
+    Ok(())
+}
+
+const FIND_STANDING: &str = "SELECT is_superadmin FROM users WHERE id = $1 AND disabled_at IS NULL";
+
+/// Whether an enabled user is superadmin; `None` if there is no such user.
+pub(super) async fn find_standing(query: &impl Query, id: UserId) -> Result<Option<bool>, DbError> {
+    Ok(query.query_opt(FIND_STANDING, &[&id]).await?.map(|row| row.get(0)))
 }
 
 const PASSWORD_HASH: &str = "SELECT password_hash FROM users WHERE id = $1";

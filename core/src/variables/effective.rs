@@ -1,5 +1,7 @@
 //! What reaches a workspace, merged: as people look at it, and as a run is measured before it is taken.
 
+use std::collections::HashMap;
+
 use super::service::{open_sealed, readable};
 use super::{
     EffectiveVariable, EffectiveVariables, Merged, Origin, RunVariable, VariableError, VariableValue,
@@ -21,15 +23,23 @@ pub async fn of_workspace(
     let conn = deps.db.conn().await?;
     let workspace = workspaces::service::find(&conn, ctx.scope, id).await?;
     let workspace = workspace.ok_or(VariableError::NotFound("workspace"))?;
-    let merged = merge(store::of_workspace(&conn, workspace.business_unit_id, id).await?);
-    drop(conn);
+    let unit = workspace.business_unit_id;
+    let merged = merge(store::of_workspace(&conn, unit, id).await?);
     let total_bytes = total(&merged, |value| usize::try_from(value.value_bytes).unwrap_or(0));
     let fits = check_total(merged.len(), total_bytes).is_ok();
+    // Values that no run may have would be too long for this answer as well.
+    let sealed = if fits {
+        store::sealed_values(&conn, unit, merged.iter().map(|one| one.value.id)).await?
+    } else {
+        HashMap::new()
+    };
+    drop(conn);
     let mut items = Vec::with_capacity(merged.len());
     for one in merged {
-        // Values that no run may have would be too long for this answer as well.
-        let opened =
-            if fits { readable(open_sealed(deps, one.value.id, &one.value.value_sealed))? } else { None };
+        let opened = match sealed.get(&one.value.id) {
+            Some(sealed) => readable(open_sealed(deps, one.value.id, sealed))?,
+            None => None,
+        };
         let is_readable = opened.is_some() || !fits;
         let (is_secret, is_hcl) = (one.value.is_secret, one.value.is_hcl);
         let merged = Merged { key: one.key, source: one.source, value: opened, overrides: one.overrides };
@@ -70,7 +80,7 @@ pub async fn measure(
     workspace: WorkspaceId,
     own: &[RunVariable],
 ) -> Result<(), VariableError> {
-    let others = store::sizes_of_workspace(query, unit, workspace).await?;
+    let others = store::of_workspace(query, unit, workspace).await?;
     let others = others
         .into_iter()
         .map(|(origin, key, value)| (origin, key, usize::try_from(value.value_bytes).unwrap_or(0)));

@@ -1,14 +1,14 @@
 //! What a run gets: merged when it first begins, sealed with it, and the same in every later attempt and in its apply.
 
-use super::effective::shown;
+use super::effective::{shown, total};
 use super::service::open_sealed;
-use super::store::{self, SealedValue};
+use super::store::{self, Contender};
 use super::{
     EffectiveVariables, Merged, Origin, Pin, RunVariable, VariableError, VariableValue, check_total, merge,
     size_of,
 };
 use crate::Deps;
-use crate::db::Query;
+use crate::db::{DbError, Query};
 use crate::ids::{BusinessUnitId, RunId, WorkspaceId};
 use crate::secrets::{Domain, Place, SealError};
 
@@ -23,7 +23,7 @@ pub struct PinnedVariables {
 
 /// What two places say about one key.
 enum Candidate {
-    Stored(SealedValue),
+    Stored(Contender),
     Own(RunVariable),
 }
 
@@ -40,21 +40,36 @@ pub async fn pin(
     let stored = store::of_workspace(query, unit, workspace).await?;
     let stored = stored.into_iter().map(|(origin, key, value)| (origin, key, Candidate::Stored(value)));
     let own = own.into_iter().map(|one| (Origin::Run, one.key.clone(), Candidate::Own(one)));
+    let merged = merge(stored.chain(own));
+    let bytes = total(&merged, |value| match value {
+        Candidate::Stored(stored) => usize::try_from(stored.value_bytes).unwrap_or(0),
+        Candidate::Own(own) => own.value.as_str().len(),
+    });
+    check_total(merged.len(), bytes).map_err(VariableError::TooMuch)?;
+    let winners = merged.iter().filter_map(|one| match &one.value {
+        Candidate::Stored(stored) => Some(stored.id),
+        Candidate::Own(_) => None,
+    });
+    let sealed = store::sealed_values(query, unit, winners).await?;
     let (mut pins, mut values) = (Vec::new(), Vec::new());
-    for Merged { key, source, value, overrides } in merge(stored.chain(own)) {
+    for Merged { key, source, value, overrides } in merged {
         let variable = match value {
             Candidate::Own(variable) => variable,
-            Candidate::Stored(stored) => match open_sealed(deps, stored.id, &stored.value_sealed) {
-                Ok(value) => RunVariable { key, value, is_secret: stored.is_secret, is_hcl: stored.is_hcl },
-                Err(cause) => return Err(VariableError::Unreadable { key, origin: source, cause }),
-            },
+            Candidate::Stored(stored) => {
+                let gone = || DbError::TryAgain("a variable was removed while it was read".into());
+                let sealed = sealed.get(&stored.id).ok_or_else(gone)?;
+                match open_sealed(deps, stored.id, sealed) {
+                    Ok(value) => {
+                        RunVariable { key, value, is_secret: stored.is_secret, is_hcl: stored.is_hcl }
+                    }
+                    Err(cause) => return Err(VariableError::Unreadable { key, origin: source, cause }),
+                }
+            }
         };
         let (is_secret, is_hcl) = (variable.is_secret, variable.is_hcl);
         pins.push(Pin { key: variable.key.clone(), is_secret, is_hcl, source, overrides });
         values.push(variable);
     }
-    let bytes = values.iter().map(|one| size_of(&one.key, one.value.as_str().len())).sum();
-    check_total(values.len(), bytes).map_err(VariableError::TooMuch)?;
     let sealed = match values.as_slice() {
         [] => None,
         values => {

@@ -29,7 +29,7 @@ pub async fn create(
         Owner::Unit => ctx.unit()?,
         Owner::Set(_) | Owner::Workspace(_) => unit_of(tx, ctx.scope, owner).await?,
     };
-    lock_owner(tx, owner, unit).await?;
+    lock_owner(tx, ctx, owner, unit).await?;
     let length = new.value.as_str().len();
     let (count, bytes) = store::room(tx, id_of(owner, unit)).await?;
     rules::check_room(count + 1, bytes + size_of(&new.key, length))?;
@@ -203,7 +203,8 @@ async fn unit_of(query: &impl Query, scope: Scope, owner: Owner) -> Result<Busin
 }
 
 /// Writers of one owner's variables go one after the other: its limits are exact.
-async fn lock_owner(tx: &Tx<'_>, owner: Owner, unit: BusinessUnitId) -> Result<(), VariableError> {
+async fn lock_owner(tx: &Tx<'_>, ctx: &Ctx, owner: Owner, unit: BusinessUnitId) -> Result<(), VariableError> {
+    business_units::service::require_in_use::<VariableError>(tx, ctx, unit).await?;
     let scope = Scope::One(unit);
     let (is_there, what) = match owner {
         Owner::Unit => (business_units::service::lock(tx, unit).await?, "business unit"),
@@ -218,7 +219,7 @@ async fn lock(tx: &Tx<'_>, ctx: &Ctx, owner: Owner, id: VariableId) -> Result<St
     let of = find_owner(tx, ctx.scope, owner).await?;
     let missing = VariableError::NotFound("variable");
     let Some(peek) = store::find(tx, ctx.scope, of, id).await? else { return Err(missing) };
-    lock_owner(tx, owner, peek.unit).await?;
+    lock_owner(tx, ctx, owner, peek.unit).await?;
     store::lock(tx, ctx.scope, of, id).await?.ok_or(missing)
 }
 

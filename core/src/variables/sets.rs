@@ -62,6 +62,8 @@ pub async fn update(
     deps.db
         .transaction(async |tx| {
             let before = lock(tx, ctx.scope, id).await?.ok_or(VariableError::NotFound("variable set"))?;
+            business_units::service::require_in_use::<VariableError>(tx, ctx, before.business_unit_id)
+                .await?;
             if version.is_some_and(|seen| seen != before.version) {
                 return Err(VariableError::VersionMismatch { actual: before.version });
             }
@@ -86,6 +88,7 @@ pub async fn delete(deps: &Deps, ctx: &Ctx, id: VariableSetId) -> Result<(), Var
     deps.db
         .transaction(async |tx| {
             let set = lock(tx, ctx.scope, id).await?.ok_or(VariableError::NotFound("variable set"))?;
+            business_units::service::require_in_use::<VariableError>(tx, ctx, set.business_unit_id).await?;
             sets_store::delete(tx, id).await?;
             record(tx, ctx, &set, Action::VariableSetDelete, json!({})).await
         })
@@ -103,6 +106,7 @@ pub async fn attach(
     deps.db
         .transaction(async |tx| {
             let set = lock(tx, ctx.scope, id).await?.ok_or(VariableError::NotFound("variable set"))?;
+            business_units::service::require_in_use::<VariableError>(tx, ctx, set.business_unit_id).await?;
             let unit = Scope::One(set.business_unit_id);
             let workspace = workspaces::service::find(tx, unit, workspace_id).await?;
             let workspace = workspace.ok_or(VariableError::NotFound("workspace"))?;
@@ -126,6 +130,7 @@ pub async fn detach(
     deps.db
         .transaction(async |tx| {
             let set = lock(tx, ctx.scope, id).await?.ok_or(VariableError::NotFound("variable set"))?;
+            business_units::service::require_in_use::<VariableError>(tx, ctx, set.business_unit_id).await?;
             if !sets_store::detach(tx, id, workspace_id).await? {
                 return Err(VariableError::NotFound("workspace"));
             }

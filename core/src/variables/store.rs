@@ -1,5 +1,7 @@
 //! SQL of variables.
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
@@ -204,31 +206,18 @@ pub(super) async fn delete(tx: &Tx<'_>, id: VariableId) -> Result<(), DbError> {
     Ok(())
 }
 
-/// A value that takes part in a merge, still sealed.
+/// A value that takes part in a merge; the value itself is read once it has won.
 #[derive(Clone, Debug)]
-pub(super) struct SealedValue {
+pub(super) struct Contender {
     pub id: VariableId,
-    pub value_sealed: String,
     pub value_bytes: i32,
     pub is_secret: bool,
     pub is_hcl: bool,
 }
 
-const OF_WORKSPACE: &str = include_str!("sql/of_workspace.sql");
-
-/// Everything that reaches a workspace, in no order.
-pub(super) async fn of_workspace(
-    query: &impl Query,
-    unit: BusinessUnitId,
-    workspace: WorkspaceId,
-) -> Result<Vec<(Origin, String, SealedValue)>, DbError> {
-    Ok(query.query(OF_WORKSPACE, &[&unit, &workspace]).await?.iter().map(reaching).collect())
-}
-
-fn reaching(row: &Row) -> (Origin, String, SealedValue) {
-    let value = SealedValue {
+fn reaching(row: &Row) -> (Origin, String, Contender) {
+    let value = Contender {
         id: row.get("id"),
-        value_sealed: row.get("value_sealed"),
         value_bytes: row.get("value_bytes"),
         is_secret: row.get("is_secret"),
         is_hcl: row.get("is_hcl"),
@@ -241,19 +230,28 @@ fn reaching(row: &Row) -> (Origin, String, SealedValue) {
     (origin, row.get("key"), value)
 }
 
-// The inner statement's sealed values are never read here, however long they are.
-const SIZES_OF_WORKSPACE: &str = concat!(
-    "SELECT id, key, '' AS value_sealed, value_bytes, is_secret, is_hcl, workspace_id, set_id, set_name, set_priority
-     FROM (",
-    include_str!("sql/of_workspace.sql"),
-    ") v"
-);
+const OF_WORKSPACE: &str = include_str!("sql/of_workspace.sql");
 
-/// The same without the values themselves.
-pub(super) async fn sizes_of_workspace(
+/// Everything that reaches a workspace, in no order, without the values: those of many sets together may be more than a
+/// function holds.
+pub(super) async fn of_workspace(
     query: &impl Query,
     unit: BusinessUnitId,
     workspace: WorkspaceId,
-) -> Result<Vec<(Origin, String, SealedValue)>, DbError> {
-    Ok(query.query(SIZES_OF_WORKSPACE, &[&unit, &workspace]).await?.iter().map(reaching).collect())
+) -> Result<Vec<(Origin, String, Contender)>, DbError> {
+    Ok(query.query(OF_WORKSPACE, &[&unit, &workspace]).await?.iter().map(reaching).collect())
+}
+
+const SEALED_VALUES: &str =
+    "SELECT id, value_sealed FROM variables WHERE business_unit_id = $1 AND id = ANY ($2)";
+
+/// The sealed values of variables.
+pub(super) async fn sealed_values(
+    query: &impl Query,
+    unit: BusinessUnitId,
+    ids: impl Iterator<Item = VariableId>,
+) -> Result<HashMap<VariableId, String>, DbError> {
+    let ids: Vec<Uuid> = ids.map(Uuid::from).collect();
+    let rows = query.query(SEALED_VALUES, &[&unit, &ids]).await?;
+    Ok(rows.iter().map(|row| (row.get("id"), row.get("value_sealed"))).collect())
 }

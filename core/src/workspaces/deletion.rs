@@ -8,6 +8,7 @@ use super::store::{self, DeletionFacts};
 use crate::Deps;
 use crate::access::{Ctx, Permission};
 use crate::audit::{self, Action};
+use crate::business_units;
 use crate::ids::WorkspaceId;
 use crate::ports::BlobError;
 use crate::runs::RunStatus;
@@ -26,6 +27,8 @@ pub async fn delete(deps: &Deps, ctx: &Ctx, id: WorkspaceId, force: bool) -> Res
     deps.db
         .transaction(async |tx| {
             let workspace = store::lock(tx, ctx.scope, id).await?.ok_or(WorkspaceError::NotFound)?;
+            business_units::service::require_in_use::<WorkspaceError>(tx, ctx, workspace.business_unit_id)
+                .await?;
             store::lock_state(tx, id).await?;
             let facts =
                 store::deletion_facts(tx, id, &ended_statuses()).await?.ok_or(WorkspaceError::NotFound)?;

@@ -9,6 +9,7 @@ use super::{
 use crate::Deps;
 use crate::access::{AccessError, Ctx, Permission, Scope};
 use crate::audit::{self, Action, Entry};
+use crate::business_units;
 use crate::db::{DbError, Query, Tx};
 use crate::ids::{BusinessUnitId, RunId, TaskId, WorkspaceId};
 use crate::page::{Page, PageRequest};
@@ -67,6 +68,8 @@ pub async fn update(
     deps.db
         .transaction(async |tx| {
             let before = lock_version(tx, ctx.scope, id, version).await?;
+            business_units::service::require_in_use::<WorkspaceError>(tx, ctx, before.business_unit_id)
+                .await?;
             let settings = Settings::validate(change.over(before.clone()), local)?;
             // A key of some workspaces could reach the clouds of all others by it.
             if ctx.workspaces().is_some() && changes_credentials(&before, &settings) {
@@ -101,6 +104,7 @@ pub async fn unblock(
         return Err(super::InvalidField::new("note", "must have 1 to 1,000 characters").into());
     }
     let before = store::lock(tx, ctx.scope, id).await?.ok_or(WorkspaceError::NotFound)?;
+    business_units::service::require_in_use::<WorkspaceError>(tx, ctx, before.business_unit_id).await?;
     let blocked = before.blocked.ok_or(WorkspaceError::NotBlocked)?;
     if store::has_quarantined_state(tx, id).await? {
         return Err(WorkspaceError::StateQuarantined);
@@ -123,6 +127,7 @@ pub async fn request_branches(
 ) -> Result<TaskId, WorkspaceError> {
     ctx.require(Permission::Read)?;
     let workspace = store::find(tx, ctx.scope, id).await?.ok_or(WorkspaceError::NotFound)?;
+    business_units::service::require_in_use::<WorkspaceError>(tx, ctx, workspace.business_unit_id).await?;
     // Only who asked may read the result, so two people's requests are two tasks.
     let asked_by = ctx.person()?;
     let kind = TaskKind::WorkspaceBranches;

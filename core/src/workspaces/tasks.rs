@@ -10,7 +10,10 @@ use crate::db::DbError;
 use crate::git_credentials;
 use crate::tasks::{ClaimedTask, FailedAttempt};
 
-/// Lists the branches of a workspace's repository: `{default_branch, branches}`.
+/// Branches in a result. Nobody chooses among more.
+const BRANCHES_MAX: usize = 1000;
+
+/// Lists the branches of a workspace's repository: `{default_branch, branches, truncated}`.
 pub async fn branches(deps: &Deps, task: &ClaimedTask) -> Result<Value, FailedAttempt> {
     let workspace = {
         let conn = deps.db.conn().await.map_err(database)?;
@@ -23,7 +26,9 @@ pub async fn branches(deps: &Deps, task: &ClaimedTask) -> Result<Value, FailedAt
         .map_err(|reason| FailedAttempt::Permanent(format!("repo_url: {reason}")))?;
     let login = git_credentials::tasks::login(deps, task, &repository).await?;
     let found = Git::new(deps).list_branches(&repository, login.as_ref()).await.map_err(git)?;
-    Ok(json!({ "default_branch": found.default_branch, "branches": found.branches }))
+    let truncated = found.branches.len() > BRANCHES_MAX;
+    let branches = &found.branches[..found.branches.len().min(BRANCHES_MAX)];
+    Ok(json!({ "default_branch": found.default_branch, "branches": branches, "truncated": truncated }))
 }
 
 pub(crate) fn git(error: GitError) -> FailedAttempt {

@@ -147,14 +147,24 @@ impl From<plumbline_core::access::AccessError> for Problem {
 
 impl From<plumbline_core::db::DbError> for Problem {
     fn from(error: plumbline_core::db::DbError) -> Self {
+        use plumbline_core::db::DbError;
         if error.is_transient() {
             tracing::warn!(error = %error, "the database is not available");
-            Self::unavailable(
+            return Self::unavailable(
                 "The database cannot be reached at the moment; the same request may work in a moment.",
-            )
-        } else {
-            Self::internal(&error)
+            );
         }
+        if let DbError::Missing { constraint } = &error {
+            // Each feature looks first; only what was removed since then ends here.
+            tracing::warn!(constraint, "something was removed while a request used it");
+            return Self::new(
+                StatusCode::CONFLICT,
+                "removed-meanwhile",
+                "Something was removed meanwhile",
+                "Something that this request refers to was removed while it was under way. Look again, then try again.",
+            );
+        }
+        Self::internal(&error)
     }
 }
 

@@ -57,7 +57,8 @@ GRANT INSERT, UPDATE, DELETE ON users, memberships, invites TO plumbline_api;
 GRANT INSERT ON api_key_workspaces, ci_trust_rule_workspaces TO plumbline_api;
 GRANT INSERT, DELETE ON ci_trust_rules TO plumbline_api;
 -- That an issuer's keys are wanted; the keys themselves are for outbound to write.
-GRANT INSERT (issuer, asked_at), UPDATE (asked_at) ON ci_issuers TO plumbline_api;
+GRANT INSERT (issuer) ON ci_issuers TO plumbline_api;
+GRANT SELECT, INSERT, UPDATE (asked_at) ON ci_issuer_wishes TO plumbline_api;
 GRANT INSERT, UPDATE, DELETE ON tasks, git_credentials TO plumbline_api;
 GRANT INSERT ON finished_tasks, state_versions, blobs, rekey_columns TO plumbline_api;
 GRANT UPDATE ON launch_budget, tickets, executors TO plumbline_api;

@@ -138,9 +138,50 @@ fn allow_private_addresses(environment: &Environment) -> Result<bool, SettingErr
 fn public_url(environment: &Environment) -> Result<String, SettingError> {
     let name = "PLUMBLINE_PUBLIC_URL";
     let url = environment.get(name, "the address where people reach this installation, with https://")?;
-    if url.starts_with("https://") || url.starts_with("http://") {
+    // Executors fetch credentials from there.
+    let is_of_this_machine = || {
+        let host = url.strip_prefix("http://").unwrap_or_default();
+        let host = host.split(['/', '?', '#']).next().unwrap_or_default();
+        let name = host.rsplit_once(':').filter(|_| !host.ends_with(']')).map_or(host, |(name, _)| name);
+        ["127.0.0.1", "localhost", "[::1]"].contains(&name)
+    };
+    let is_plain_allowed =
+        url.starts_with("http://") && (is_of_this_machine() || allow_private_addresses(environment)?);
+    if url.starts_with("https://") || is_plain_allowed {
         Ok(url.trim_end_matches('/').to_owned())
     } else {
-        Err(SettingError::wrong(name, "must begin with https:// or http://"))
+        Err(SettingError::wrong(name, "must begin with https://, because credentials are fetched from there"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_not_fetched_in_the_clear_from_another_machine() {
+        let name = "PLUMBLINE_PUBLIC_URL";
+        let read = |url: &str, more: &[(&str, &str)]| {
+            public_url(&[(name, url)].into_iter().chain(more.iter().copied()).collect())
+        };
+        for fine in [
+            "https://plumbline.example",
+            "http://127.0.0.1:8080/",
+            "http://localhost",
+            "http://[::1]",
+            "http://[::1]:80",
+        ] {
+            assert_eq!(read(fine, &[]), Ok(fine.trim_end_matches('/').to_owned()));
+        }
+        for plain in [
+            "http://plumbline.example",
+            "http://10.0.0.1:80",
+            "http://127.0.0.1.example",
+            "http://localhost@x",
+        ] {
+            assert!(matches!(read(plain, &[]), Err(SettingError::Wrong { .. })), "{plain}");
+            assert!(read(plain, &[("PLUMBLINE_ALLOW_PRIVATE_ADDRESSES", "true")]).is_ok(), "an emulator may");
+        }
+        assert!(read("plumbline.example", &[("PLUMBLINE_ALLOW_PRIVATE_ADDRESSES", "true")]).is_err());
     }
 }

@@ -15,6 +15,8 @@ use crate::Outbound;
 
 /// Short tasks run at the same time.
 const BATCH: i32 = 5;
+/// Longest result, in bytes of JSON.
+const RESULT_BYTES_MAX: usize = 256 << 10;
 
 /// Why an attempt gave no result.
 enum NotDone {
@@ -84,6 +86,14 @@ fn warn_of_lost_lease(lease: Lease) {
     tracing::warn!(task.id = %lease.task_id, "a short task was given to another attempt");
 }
 
+/// A result becomes a row.
+fn bounded(result: Value) -> Result<Value, FailedAttempt> {
+    if result.to_string().len() > RESULT_BYTES_MAX {
+        return Err(FailedAttempt::Permanent("the result is too large to be kept".into()));
+    }
+    Ok(result)
+}
+
 /// Lets the handler work and renews the lease meanwhile.
 async fn attend(deps: &Deps, outbound: &dyn Outbound, task: &ClaimedTask) -> Result<Value, NotDone> {
     // A panic in one task must not take the others of the batch with it.
@@ -96,6 +106,7 @@ async fn attend(deps: &Deps, outbound: &dyn Outbound, task: &ClaimedTask) -> Res
             answer = &mut handler => {
                 return answer
                     .unwrap_or_else(|_| Err(FailedAttempt::Retry("the task's handler crashed".into())))
+                    .and_then(bounded)
                     .map_err(NotDone::Failed);
             }
             _ = beat.tick() => match heartbeat(deps, task).await {

@@ -108,7 +108,7 @@ async fn a_key_acts_in_its_own_unit_whatever_the_header_names() {
 }
 
 #[tokio::test]
-async fn a_key_does_no_more_than_its_owner_may_today_and_dies_with_their_place_in_the_unit() {
+async fn a_key_does_no_more_than_its_owner_may_today_and_sleeps_without_them() {
     let desk = Desk::new().await;
     let key = desk.mint(json!({ "name": "k", "capability": "admin" })).await;
     let create = async || {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::StatusCode;
+use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use plumbline_core::access::Role;
 use plumbline_core::db::Query as _;
 use plumbline_core::secrets::{Domain, Place};
@@ -75,11 +76,76 @@ async fn without_an_overlap_every_token_of_the_old_secret_ends_at_once_in_every_
     assert_eq!(rotate(plane, &admin, Some(0)).await.0, StatusCode::CREATED);
     for token in [&admin, &backend.token] {
         assert!(!is_accepted(plane, token).await);
-        let (status, ..) = plane.call("POST", "/api/v1/auth/logout", token.as_str(), None).await;
-        assert_eq!(status, StatusCode::UNAUTHORIZED);
     }
     assert_eq!(backend.unlock("l-1").await.0, StatusCode::UNAUTHORIZED, "tfstate has kept nothing");
     assert!(is_accepted(plane, &plane.login(ADMIN_EMAIL).await).await);
+}
+
+#[tokio::test]
+async fn without_an_overlap_secrets_that_were_replaced_before_end_as_well() {
+    let plane = TestPlane::start().await;
+    let mut tokens = vec![plane.admin_token().await];
+    for overlap in [None, Some(60), None] {
+        let newest = tokens.last().unwrap().clone();
+        assert_eq!(rotate(&plane, &newest, overlap).await.0, StatusCode::CREATED);
+        tokens.push(plane.login(ADMIN_EMAIL).await);
+    }
+    for token in &tokens {
+        assert!(is_accepted(&plane, token).await, "all are in their overlap");
+    }
+    assert_eq!(rotate(&plane, tokens.last().unwrap(), Some(0)).await.0, StatusCode::CREATED);
+    for token in &tokens {
+        assert!(!is_accepted(&plane, token).await);
+    }
+    let newest = plane.login(ADMIN_EMAIL).await;
+    let (_, _, log) = plane.call("GET", "/api/v1/audit?action=jwt_secret.rotate", &*newest, None).await;
+    assert_eq!(log["items"][0]["details"]["retired"].as_array().map(Vec::len), Some(4), "each is named");
+}
+
+#[tokio::test]
+async fn whoever_signs_out_is_signed_out_also_with_a_token_that_is_good_for_nothing_else() {
+    let plane = TestPlane::start().await;
+    let admin = plane.admin_token().await;
+    let pair = sign_in(&plane).await;
+    assert_eq!(rotate(&plane, &admin, Some(0)).await.0, StatusCode::CREATED);
+    let token = pair["access_token"].as_str().unwrap();
+    assert!(!is_accepted(&plane, token).await);
+    assert_eq!(plane.call("POST", "/api/v1/auth/logout", token, None).await.0, StatusCode::NO_CONTENT);
+    let body = json!({ "refresh_token": pair["refresh_token"] });
+    assert_eq!(plane.call("POST", "/api/v1/auth/refresh", None, body).await.0, StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
+async fn a_token_that_another_issuer_made_or_that_is_for_others_is_refused_though_it_is_signed_well() {
+    let plane = TestPlane::start().await;
+    let token = plane.admin_token().await;
+    let (header, claims) = (part(&token, 0), part(&token, 1));
+    let secret = hex::decode(&opened(&plane).await[0]).unwrap();
+    let sign = |algorithm: Algorithm, claims: &Value| {
+        let mut named = Header::new(algorithm);
+        named.kid = header["kid"].as_str().map(str::to_owned);
+        jsonwebtoken::encode(&named, claims, &EncodingKey::from_secret(&secret).unwrap()).unwrap()
+    };
+    assert!(is_accepted(&plane, &sign(Algorithm::HS256, &claims)).await, "what is signed here is as good");
+    for (claim, value) in [
+        ("iss", json!("plumbline2")),
+        ("aud", json!("plumbline-executor")),
+        ("type", json!("refresh")),
+        ("gen", json!(2)),
+        ("epoch", json!(2)),
+        ("exp", json!(1)),
+        ("jti", json!(Uuid::now_v7())),
+        ("sub", json!(Uuid::now_v7())),
+    ] {
+        let mut other = claims.clone();
+        other[claim] = value;
+        assert!(!is_accepted(&plane, &sign(Algorithm::HS256, &other)).await, "another {claim}");
+        other.as_object_mut().unwrap().remove(claim);
+        assert!(!is_accepted(&plane, &sign(Algorithm::HS256, &other)).await, "no {claim}");
+    }
+    for algorithm in [Algorithm::HS384, Algorithm::HS512] {
+        assert!(!is_accepted(&plane, &sign(algorithm, &claims)).await, "{algorithm:?}");
+    }
 }
 
 #[tokio::test]

@@ -2,16 +2,19 @@
 
 mod api_keys;
 mod archived;
+mod archived_ids;
 mod audit;
 mod audited;
 mod auth;
 mod business_units;
 pub mod ci_logins;
+mod ci_strangers;
 pub(crate) mod cloud_accounts;
 mod config;
 mod git_credentials;
 mod integrations;
 mod jwt_secrets;
+mod key_owners;
 mod permissions;
 mod presence;
 mod rekeys;

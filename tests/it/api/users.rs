@@ -2,6 +2,7 @@
 
 mod credentials;
 mod reach;
+mod stale_reach;
 mod superadmins;
 
 use std::collections::BTreeSet;

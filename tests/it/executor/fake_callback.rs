@@ -43,7 +43,7 @@ pub(crate) struct Told {
     pub(crate) heartbeats: usize,
     /// Calls with no or a wrong token.
     pub(crate) strangers: usize,
-    objects: BTreeMap<String, Bytes>,
+    pub(crate) objects: BTreeMap<String, Bytes>,
     begun: BTreeMap<String, UploadBegin>,
 }
 

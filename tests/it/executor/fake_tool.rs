@@ -34,7 +34,10 @@ pub(crate) fn script_that_says(says: &str, version: &str, plan: &str) -> String 
 {says}
 case "$1" in
 version) echo '{{"terraform_version":"{version}"}}' ;;
-init) echo initialized ;;
+init)
+  mkdir -p .terraform
+  echo '{{"backend":{{"type":"http","config":{{"address":null}}}}}}' > .terraform/terraform.tfstate
+  ;;
 plan)
   for argument in "$@"; do case "$argument" in -out=*) out="${{argument#-out=}}" ;; esac; done
   {plan}

@@ -73,6 +73,79 @@ async fn a_hostile_plan_gets_nothing_and_is_seen() {
 }
 
 #[tokio::test]
+async fn a_repository_cannot_name_a_backend_of_its_own() {
+    let local = "terraform {\n  backend \"local\" {\n    path = \"elsewhere\"\n  }\n}\n";
+    let other = "terraform {\n  backend \"http\" {\n    skip_cert_verification = true\n  }\n}\n";
+    let json = r#"{ "terraform": { "backend": { "local": { "path": "elsewhere" } } } }"#;
+    for (file, text) in [
+        ("zzz_override.tf", local),
+        ("zzz_override.tf", other),
+        ("zz_plumbline_override.tf.json", json),
+        ("zzz_override.tf.json", json),
+    ] {
+        let planned = World::with(&[("main.tf", ""), (file, text)]).run().await;
+        let told = planned.fake.told();
+        let error = told.failed.clone().expect("a report").error;
+        assert!(error.contains("a backend of its own"), "{file}: {error}");
+        assert!(told.plan_done.is_none() && !told.artifacts.contains_key("plan_file"));
+    }
+    // One whose place ours takes is no harm.
+    let planned = World::with(&[("main.tf", local)]).run().await;
+    assert!(planned.fake.told().plan_done.is_some(), "{}", planned.fake.all_logs());
+}
+
+#[tokio::test]
+async fn an_apply_that_goes_past_our_state_is_no_success_and_its_state_is_not_whole() {
+    let world = World::with(&[("main.tf", "resource \"terraform_data\" \"one\" {}\n")]);
+    let planned = world.run().await;
+    // As code in a plan would make it: the same change with another backend in it.
+    let other = world.scratch("other");
+    std::fs::create_dir(&other).unwrap();
+    let main = "terraform {\n  backend \"local\" {}\n}\nresource \"terraform_data\" \"one\" {}\n";
+    std::fs::write(other.join("main.tf"), main).unwrap();
+    for arguments in [&["init"][..], &["plan", "-out=tfplan"]] {
+        let ended =
+            std::process::Command::new("terraform").args(arguments).current_dir(&other).output().unwrap();
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    }
+    let swapped = std::fs::read(other.join("tfplan")).unwrap();
+    let fake = world.approve(&planned);
+    let sha256 = plumbline_core::digest::Sha256Digest::of(&swapped);
+    fake.told().objects.insert("plan_file".into(), swapped.into());
+    fake.told().plan_done.as_mut().unwrap().plan_sha256 = sha256;
+    fake.bundle.lock().unwrap().plan.as_mut().unwrap().sha256 = sha256;
+    let applied = world.start_against(fake).finish().await;
+    let failed = applied.fake.told().failed.clone();
+    let failed = failed.unwrap_or_else(|| panic!("{}", applied.fake.all_logs()));
+    let told = applied.fake.told();
+    assert!(failed.error.contains("names another backend") && !failed.is_state_whole, "{failed:?}");
+    assert!(!told.apply_done && told.states.is_empty());
+}
+
+#[tokio::test]
+async fn what_a_plan_leaves_in_its_directories_does_not_decide_how_it_is_shown() {
+    let mut world = World::with(&[("main.tf", "")]);
+    let tools = open_directory();
+    let says = r#"
+if [ "$1" = show ]; then
+  [ -f "$TF_CLI_CONFIG_FILE" ] || { echo "the CLI configuration is anybody's" >&2; exit 7; }
+  [ -z "$(ls -A "$HOME" "$TMPDIR" | grep -v :)" ] || { echo "somebody was here" >&2; exit 8; }
+fi
+"#;
+    let plan = "echo 'provider_installation {}' > \"$HOME/.terraformrc\"; touch \"$TMPDIR/x\"; echo plan > \"$out\"; exit 2";
+    fake_tool::install(
+        tools.path(),
+        "1.99.0",
+        "terraform",
+        &fake_tool::script_that_says(says, "1.99.0", plan),
+    );
+    world.environment.push(("PLUMBLINE_TOOL_DIRS".into(), tools.path().display().to_string()));
+    world.bundle.tool.version = Some("1.99.0".into());
+    let planned = world.run().await;
+    assert!(planned.fake.told().plan_done.is_some(), "{}", planned.fake.all_logs());
+}
+
+#[tokio::test]
 async fn a_plan_file_that_is_a_symlink_is_not_followed() {
     let mut world = World::with(&[("main.tf", "")]);
     let tools = open_directory();

@@ -93,6 +93,36 @@ async fn an_executor_that_does_not_react_is_killed_and_nothing_of_it_stays() {
 }
 
 #[tokio::test]
+async fn a_killed_executor_leaves_no_file_with_a_secret_whoever_notices_it() {
+    for is_watched in [true, false] {
+        let signs = open_directory();
+        let mut world = World::with(&[("main.tf", &waiting_stack(signs.path()))]);
+        world.secret("planted", "hunter2-in-a-file");
+        let fake = world.approve(&world.run().await);
+        let (mut watching, next) = (launcher(&world), launcher(&world));
+        let handle = watching.launch(&request(&world, &fake)).await.unwrap();
+        eventually("the apply is under way", || signs.path().join("begun").exists()).await;
+        let attempt = world.scratch("executors").join(format!("{}-7", world.bundle.task_id));
+        let place = std::fs::read_to_string(attempt.join("work-place")).map(std::path::PathBuf::from);
+        let place = place.unwrap_or_else(|_| attempt.join("work"));
+        assert!(place.is_dir() && std::fs::read_dir(&place).unwrap().count() > 0, "it works there");
+        let pid = handle.split(':').next().unwrap().parse().unwrap();
+        if !is_watched {
+            // As if whoever launched it had died with it.
+            watching = launcher(&world);
+        }
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGKILL).unwrap();
+        if is_watched {
+            until_stopped(&watching, &handle).await;
+        } else {
+            eventually("it is gone", || next.running().is_empty()).await;
+            next.tidy();
+        }
+        eventually("its files are gone", || !place.exists()).await;
+    }
+}
+
+#[tokio::test]
 async fn a_missing_program_is_refused_for_good() {
     let world = World::with(&[]);
     let fake = FakeCallback::start(world.bundle.clone()).await;

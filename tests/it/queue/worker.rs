@@ -59,6 +59,31 @@ async fn executors_are_launched_and_short_tasks_are_run_to_their_result() {
     assert_eq!(result.as_deref(), Some(r#"{"branches": ["main"]}"#));
 }
 
+#[tokio::test]
+async fn a_result_that_no_row_should_hold_is_not_kept_and_lists_hold_no_results() {
+    let plane = TestPlane::start().await;
+    let launcher = FakeLauncher::default();
+    let blue = plane.unit("blue").await;
+    let admin = plane.member(blue, plumbline_core::access::Role::Admin).await;
+    let deps = plane.as_function(Function::Worker);
+    let huge = Canned(Ok(json!({ "branches": vec!["x".repeat(1000); 300] })));
+    for (answer, outcome) in [(&huge, "dead"), (&fine(), "done")] {
+        let id = enqueue_one(plane.db(), TaskKind::WorkspaceBranches, blue).await;
+        plumbline_worker::handle(&deps, &launcher, answer).await.unwrap();
+        let (_, _, task) = plane.call("GET", &format!("/api/v1/tasks/{id}"), &*admin, None).await;
+        assert_eq!(
+            (&task["status"], task["result"].is_null()),
+            (&json!(outcome), outcome == "dead"),
+            "{task}"
+        );
+        let said = task["last_error"].as_str().unwrap_or_default();
+        assert_eq!(said.contains("too large"), outcome == "dead", "{task}");
+    }
+    let (_, _, page) = plane.call("GET", "/api/v1/tasks", &*admin, None).await;
+    let items = page["items"].as_array().unwrap();
+    assert!(items.len() == 2 && items.iter().all(|task| task["result"].is_null()), "{page}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn every_wake_up_sent_three_times_launches_each_attempt_once() {
     let plane = TestPlane::start_with(Limits { launches_per_second: 1e6, ..cheap_limits() }, 8).await;

@@ -97,6 +97,64 @@ async fn a_crowd_of_strangers_gets_few_guesses_and_keeps_the_owner_out_of_unknow
 }
 
 #[tokio::test]
+async fn one_customer_with_65536_networks_is_no_crowd() {
+    let plane = TestPlane::start().await;
+    plane.admin_token().await;
+    let per_network = plane.deps.limits.logins_per_minute;
+    let mut guesses = 0;
+    for n in 0..12 {
+        guesses += guess(&plane, &format!("2001:db8:7:{n:x}::1")).await;
+    }
+    assert_eq!(guesses, per_network * 5, "over all of the /48");
+    attempt(&plane, PASSWORD, "203.0.113.9").await.expect("the account is not used up");
+    attempt(&plane, PASSWORD, "2001:db8:8::1").await.expect("nor another /48");
+}
+
+#[tokio::test]
+async fn what_was_typed_is_kept_only_if_it_is_somebodys_address() {
+    let plane = TestPlane::start().await;
+    plane.admin_token().await;
+    for typed in ["my.secret@phrase", "correct horse battery"] {
+        let refused =
+            sessions::service::login(&plane.deps, typed, "a wrong password", &from("192.0.2.1")).await;
+        assert!(matches!(refused, Err(SessionError::WrongCredentials)));
+        let rows: String = plane.every_row().await.into_values().collect();
+        assert!(rows.contains("session.login_failed") && !rows.contains(typed), "{typed}");
+    }
+    attempt(&plane, "a wrong password", "192.0.2.1").await.unwrap_err();
+    let entries = plane.every_row().await.remove("audit_entries").expect("the table");
+    assert!(
+        entries.lines().any(|row| row.contains("login_failed") && row.contains(ADMIN_EMAIL)),
+        "{entries}"
+    );
+}
+
+#[tokio::test]
+async fn a_hash_gets_the_cost_of_today_when_its_owner_signs_in() {
+    let plane = TestPlane::start().await;
+    plane.admin_token().await;
+    let stored = async || {
+        let conn = plane.db().conn().await.expect("a connection");
+        let row = conn.query_one("SELECT password_hash FROM users", &[]).await.expect("the user");
+        row.get::<_, String>(0)
+    };
+    let first = stored().await;
+    assert!(first.starts_with("$2b$04$"), "{first}");
+    let dearer = plumbline_core::limits::Limits { bcrypt_cost: 5, ..(*plane.deps.limits).clone() };
+    let deps = plumbline_core::Deps { limits: dearer.into(), ..plane.deps.clone() };
+    let sign_in =
+        async |password| sessions::service::login(&deps, ADMIN_EMAIL, password, &Origin::default()).await;
+    sign_in("a wrong password").await.unwrap_err();
+    assert_eq!(stored().await, first, "nobody knows what to make it of");
+    // Several at once: whoever checked the old hash looks again.
+    let all = futures::future::join_all((0..6).map(|_| sign_in(PASSWORD))).await;
+    assert!(all.iter().all(Result::is_ok), "{all:?}");
+    assert!(stored().await.starts_with("$2b$05$"));
+    sign_in(PASSWORD).await.expect("it is the same password");
+    sign_in("a wrong password").await.unwrap_err();
+}
+
+#[tokio::test]
 async fn a_neighbour_who_guesses_at_other_accounts_does_not_keep_the_owner_out() {
     let plane = TestPlane::start().await;
     plane.admin_token().await;

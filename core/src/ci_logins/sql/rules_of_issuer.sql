@@ -8,4 +8,3 @@ WHERE rule.issuer = $1
   AND ($2::text IS NULL OR unit.slug = $2)
   AND ($3::uuid IS NULL OR rule.id = $3)
 ORDER BY rule.id
-LIMIT $4

@@ -13,6 +13,8 @@ use crate::workspaces::InvalidField;
 const PROFILE_CHARS_MAX: usize = 120;
 /// What STS takes.
 const SESSION_SECONDS: std::ops::RangeInclusive<i32> = 900..=43_200;
+/// What STS takes from a role.
+const CHAINED_SECONDS_MAX: i32 = 3600;
 /// What STS takes of a policy that comes with the call.
 const POLICY_BYTES_MAX: usize = 2048;
 const ROLE_CHARS_MAX: usize = 576;
@@ -58,6 +60,10 @@ impl AwsSettings {
         }
         if !SESSION_SECONDS.contains(&fields.session_duration_seconds) {
             return refuse("session_duration_seconds", "must be 900 to 43,200");
+        }
+        // Without keys the executor's own role asks, and AWS gives a role that asks for a role an hour at most.
+        if !has_keys && fields.session_duration_seconds > CHAINED_SECONDS_MAX {
+            return refuse("session_duration_seconds", "must be at most 3,600 where the account has no keys");
         }
         check_policy(fields.session_policy.as_ref())?;
         Ok(Self(fields))

@@ -8,6 +8,7 @@ use super::{AwsAccount, AwsAccountChange, AwsSettings, NewAwsAccount};
 use crate::Deps;
 use crate::access::{Ctx, Permission};
 use crate::audit::{self, Action};
+use crate::business_units;
 use crate::cloud_accounts::service::{
     administers, changed_fields, check_version, entry, masked, require_unused,
 };
@@ -83,6 +84,8 @@ pub async fn update(
     deps.db
         .transaction(async |tx| {
             let before = store::lock(tx, ctx.scope, id).await?.ok_or(MISSING)?;
+            business_units::service::require_in_use::<CloudAccountError>(tx, ctx, before.business_unit_id)
+                .await?;
             check_version(version, before.version)?;
             let (fields, wished) = change.over(before.fields.clone());
             let replaces_keys = wished.is_some();
@@ -109,6 +112,8 @@ pub async fn delete(deps: &Deps, ctx: &Ctx, id: AwsAccountId) -> Result<(), Clou
     deps.db
         .transaction(async |tx| {
             let account = store::lock(tx, ctx.scope, id).await?.ok_or(MISSING)?;
+            business_units::service::require_in_use::<CloudAccountError>(tx, ctx, account.business_unit_id)
+                .await?;
             let unit = account.business_unit_id;
             require_unused(users_of_aws_account(tx, unit, &account.account_id).await?)?;
             store::delete(tx, id).await?;
@@ -130,6 +135,7 @@ pub async fn request_test(
     ctx.require(Permission::AdministerCloudAccounts)?;
     let asked_by = ctx.person()?;
     let account = store::find(tx, ctx.scope, id).await?.ok_or(MISSING)?;
+    business_units::service::require_in_use::<CloudAccountError>(tx, ctx, account.business_unit_id).await?;
     let kind = TaskKind::AwsAccountTest;
     // Only who asked may read the result, so two people's requests are two tasks.
     let key = format!("{}:{id}:{asked_by}", kind.as_str());

@@ -17,6 +17,7 @@ use crate::workspaces::InvalidField;
 const FIELD: &str = "kubeconfig";
 const BYTES_MAX: usize = 128 << 10;
 const ENTRIES_MAX: usize = 100;
+const URL_BYTES_MAX: usize = 2048;
 const TEXT_CHARS_MAX: usize = 16 << 10;
 /// What may not stand there, and why: the names that people will meet.
 const REFUSED: [(&str, &str); 6] = [
@@ -201,6 +202,19 @@ impl File {
         {
             return refuse(FIELD, "may have at most 100 clusters, users and contexts");
         }
+        let contexts = self.contexts.iter().map(|one| &one.context);
+        let names = contexts
+            .flat_map(|one| [Some(&one.cluster), Some(&one.user), one.namespace.as_ref()])
+            .flatten()
+            .chain(self.contexts.iter().map(|one| &one.name))
+            .chain(self.clusters.iter().map(|one| &one.name))
+            .chain(self.users.iter().map(|one| &one.name))
+            .chain([&self.current_context]);
+        for name in names {
+            if let Err(why) = check_text("names", Some(name)) {
+                return refuse(FIELD, why);
+            }
+        }
         for (at, NamedServer { cluster, .. }) in self.clusters.iter().enumerate() {
             if let Err(why) = cluster.check(allow_insecure_tls) {
                 return refuse(FIELD, format!("clusters[{at}].cluster.{why}"));
@@ -255,7 +269,10 @@ impl Server {
                 && url.query().is_none()
                 && url.fragment().is_none()
         });
-        if url.is_none() {
+        // The parser of addresses passes over what stands in none: what is kept must be what was looked at.
+        let is_written_so =
+            self.server.bytes().all(|b| b.is_ascii_graphic()) && self.server.len() <= URL_BYTES_MAX;
+        if url.is_none() || !is_written_so {
             return Err("server: must be an address with https:// and nothing behind its path".into());
         }
         if self.insecure_skip_tls_verify && !allow_insecure_tls {

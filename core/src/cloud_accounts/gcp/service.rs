@@ -8,6 +8,7 @@ use super::{GcpProject, GcpProjectChange, GcpSettings, NewGcpProject, ServiceAcc
 use crate::Deps;
 use crate::access::{Ctx, Permission};
 use crate::audit::{self, Action};
+use crate::business_units;
 use crate::cloud_accounts::service::{changed_fields, check_version, entry, masked, require_unused};
 use crate::cloud_accounts::store::users_of_gcp_project;
 use crate::cloud_accounts::{CloudAccountError, MaskedSecret};
@@ -75,6 +76,8 @@ pub async fn update(
     deps.db
         .transaction(async |tx| {
             let before = store::lock(tx, ctx.scope, id).await?.ok_or(MISSING)?;
+            business_units::service::require_in_use::<CloudAccountError>(tx, ctx, before.business_unit_id)
+                .await?;
             check_version(version, before.version)?;
             let (fields, key) = change.over(before.fields.clone());
             let settings = GcpSettings::validate(fields)?;
@@ -105,6 +108,8 @@ pub async fn delete(deps: &Deps, ctx: &Ctx, id: GcpProjectId) -> Result<(), Clou
     deps.db
         .transaction(async |tx| {
             let found = store::lock(tx, ctx.scope, id).await?.ok_or(MISSING)?;
+            business_units::service::require_in_use::<CloudAccountError>(tx, ctx, found.business_unit_id)
+                .await?;
             let unit = found.business_unit_id;
             require_unused(users_of_gcp_project(tx, unit, &found.project_id).await?)?;
             store::delete(tx, id).await?;

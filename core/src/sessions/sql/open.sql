@@ -4,6 +4,8 @@ WITH opened AS (
     FROM users
     -- The hash is compared once more: the password may have been changed while it was being checked.
     WHERE users.id = $2 AND users.password_hash = $3 AND users.disabled_at IS NULL AND users.token_generation = $6
+    -- A change that is under way ends the sessions that it sees: this one waits for it, and looks again.
+    FOR SHARE
     RETURNING user_id
 )
 SELECT plumbline_now() AS at FROM opened

@@ -38,7 +38,9 @@ WITH held AS MATERIALIZED (
     INSERT INTO finished_tasks (id, business_unit_id, class, kind, subject_id, payload, priority, outcome, attempts,
         attempts_max, lease_token, dedupe_key, traceparent, requested_by, last_error, replay_of, result, created_at,
         claimed_at)
-    SELECT id, business_unit_id, class, kind, subject_id, payload, priority, outcome, attempts, attempts_max,
+    -- A login that came with the request is kept only where a replay could need it.
+    SELECT id, business_unit_id, class, kind, subject_id,
+        CASE WHEN outcome = 'dead' THEN payload ELSE payload - 'login_sealed' END, priority, outcome, attempts, attempts_max,
         lease_token, dedupe_key, traceparent, requested_by, coalesce(error, last_error), replay_of, result, created_at,
         claimed_at
     FROM held WHERE outcome IS NOT NULL

@@ -10,6 +10,7 @@ use super::{Author, find_row, key_of, lock_row};
 use crate::Deps;
 use crate::access::{Ctx, Permission};
 use crate::audit::{self, Action, Draft};
+use crate::business_units;
 use crate::digest::Sha256Digest;
 use crate::ids::{QuarantinedStateId, StateVersionId, WorkspaceId};
 use crate::page::{Page, PageRequest};
@@ -91,6 +92,7 @@ async fn commit_promotion(
     let mut conn = deps.db.conn().await?;
     let tx = conn.begin().await?;
     let row = lock_row(&tx, Some(quarantined.business_unit_id), quarantined.view.workspace_id).await?;
+    business_units::service::require_in_use::<StateError>(&tx, ctx, row.business_unit_id).await?;
     if let Some(lock) = &row.lock {
         return Err(StateError::Locked { holder: lock.info.clone() });
     }
@@ -126,6 +128,7 @@ pub async fn discard(
     let (unit, workspace_id) = (quarantined.business_unit_id, quarantined.view.workspace_id);
     let mut conn = deps.db.conn().await?;
     let tx = conn.begin().await?;
+    business_units::service::require_in_use::<StateError>(&tx, ctx, unit).await?;
     if !store::resolve_quarantined(&tx, &quarantined, ctx.actor.user_id(), "discarded").await? {
         return Err(StateError::AlreadyResolved("promoted or discarded".into()));
     }
@@ -150,6 +153,7 @@ pub async fn accept_next_lineage(
     let mut conn = deps.db.conn().await?;
     let tx = conn.begin().await?;
     let row = lock_row(&tx, ctx.scope.unit(), workspace_id).await?;
+    business_units::service::require_in_use::<StateError>(&tx, ctx, row.business_unit_id).await?;
     store::set_accept_next_lineage(&tx, &row).await?;
     let details = json!({ "lineage": row.head.as_ref().map(|head| &head.lineage) });
     let entry = Author::person(ctx).entry(&row, Action::StateAcceptLineage, details);

@@ -9,6 +9,7 @@ use super::{Author, find_row, key_of, lock_row};
 use crate::Deps;
 use crate::access::{Ctx, Permission};
 use crate::audit::{self, Action, Draft};
+use crate::business_units;
 use crate::digest::Sha256Digest;
 use crate::ids::{StateVersionId, WorkspaceId};
 use crate::page::{Page, PageRequest};
@@ -93,7 +94,6 @@ pub async fn rollback(deps: &Deps, ctx: &Ctx, id: StateVersionId) -> Result<Stat
     let body = with_serial(&fetch(deps, &old.key).await?, serial).ok_or(StateError::Opaque)?;
     let new_id: StateVersionId = deps.ids.mint();
     let key = key_of(&row, new_id.0);
-    let author = Author::person(ctx);
     let new = NewVersion {
         id: new_id,
         serial,
@@ -106,11 +106,11 @@ pub async fn rollback(deps: &Deps, ctx: &Ctx, id: StateVersionId) -> Result<Stat
         terraform_version: old.view.terraform_version.as_deref(),
         opaque: false,
         run_id: None,
-        created_by: author.actor.user_id(),
+        created_by: ctx.actor.user_id(),
         rolled_back_from: Some(id),
     };
     deps.blobs.put(&key, body.into(), "application/json").await?;
-    let committed = commit(deps, &author, &old, head.version_id, &new).await;
+    let committed = commit(deps, ctx, &old, head.version_id, &new).await;
     // A database error may hide a commit that stands: then the row needs the body.
     if matches!(&committed, Err(error) if !matches!(error, StateError::Db(_))) {
         discard_body(deps, &key).await;
@@ -121,7 +121,7 @@ pub async fn rollback(deps: &Deps, ctx: &Ctx, id: StateVersionId) -> Result<Stat
 
 async fn commit(
     deps: &Deps,
-    author: &Author,
+    ctx: &Ctx,
     old: &VersionRow,
     seen_head: StateVersionId,
     new: &NewVersion<'_>,
@@ -129,6 +129,7 @@ async fn commit(
     let mut conn = deps.db.conn().await?;
     let tx = conn.begin().await?;
     let row = lock_row(&tx, Some(old.business_unit_id), old.view.workspace_id).await?;
+    business_units::service::require_in_use::<StateError>(&tx, ctx, row.business_unit_id).await?;
     if let Some(lock) = &row.lock {
         return Err(StateError::Locked { holder: lock.info.clone() });
     }
@@ -138,7 +139,8 @@ async fn commit(
     let details = json!({
         "version_id": new.id, "serial": new.serial, "rolled_back_from": old.view.id, "old_serial": old.view.serial,
     });
-    accept(&tx, &row, new, &Draft::of(&author.entry(&row, Action::StateRollback, details))).await?;
+    let entry = Author::person(ctx).entry(&row, Action::StateRollback, details);
+    accept(&tx, &row, new, &Draft::of(&entry)).await?;
     tx.commit().await?;
     Ok(())
 }

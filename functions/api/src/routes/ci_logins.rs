@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::body::{Body, Path, Query};
-use crate::caller::Caller;
+use crate::caller::{Caller, Client};
 use crate::idempotency::{Created, Once};
 use crate::problem::Problem;
 
@@ -27,9 +27,16 @@ pub(super) fn routes() -> OpenApiRouter<Deps> {
     (status = 200, body = CiKey),
     (status = 401, description = "The token is not believed, or no trust rule takes it."),
     (status = 409, description = "Several trust rules take it; name one."),
+    (status = 422, description = "Neither a business unit nor a trust rule is named."),
+    (status = 429, description = "Too many attempts; see Retry-After."),
+    (status = 503, description = "The keys of the issuer are being fetched; see Retry-After."),
 ))]
-async fn login(State(deps): State<Deps>, Body(wish): Body<CiLogin>) -> Result<Json<CiKey>, Problem> {
-    Ok(Json(ci_logins::service::login(&deps, &wish).await?))
+async fn login(
+    State(deps): State<Deps>,
+    Client(origin): Client,
+    Body(wish): Body<CiLogin>,
+) -> Result<Json<CiKey>, Problem> {
+    Ok(Json(ci_logins::service::login(&deps, &wish, &origin).await?))
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]

@@ -95,7 +95,7 @@ async fn sign_in(stage: &Stage, unit: &Unit, method: &str, path: &str) -> Reques
             Request { user: id.parse().ok(), ..request.unsigned().with(body) }
         }
         "auth/ci-token" => {
-            let body = json!({ "token": stage.ci_token(unit).await });
+            let body = json!({ "token": stage.ci_token(unit).await, "business_unit": unit.slug });
             Request { user: None, ..request.unsigned().with(body) }
         }
         "auth/jwt-secrets" => Request::of(&stage.superadmin, unit, method, path).with(json!({})),

@@ -84,6 +84,22 @@ async fn a_run_gets_what_its_workspace_is_linked_to_and_says_which() {
 }
 
 #[tokio::test]
+async fn a_session_that_a_role_asks_for_lasts_an_hour_at_most() {
+    let desk = Desk::new().await;
+    let role = format!("arn:aws:iam::{ACCOUNT}:role/x");
+    let mut new = json!({
+        "account_id": ACCOUNT, "name": "keyless", "plan_role_arn": role, "apply_role_arn": role,
+        "session_duration_seconds": 7200,
+    });
+    let (status, _, problem) = desk.call("POST", "aws-accounts", new.clone()).await;
+    let refusal = (status, &problem["field"]);
+    assert_eq!(refusal, (StatusCode::UNPROCESSABLE_ENTITY, &json!("session_duration_seconds")), "{problem}");
+    new["session_duration_seconds"] = json!(3600);
+    let (status, _, made) = desk.call("POST", "aws-accounts", new).await;
+    assert_eq!(status, StatusCode::CREATED, "{made}");
+}
+
+#[tokio::test]
 async fn plan_and_apply_act_in_roles_of_their_own_with_tags_that_name_the_run() {
     let desk = Desk::new().await;
     let role = |name: &str| format!("arn:aws:iam::{ACCOUNT}:role/{name}");
@@ -103,7 +119,9 @@ async fn plan_and_apply_act_in_roles_of_their_own_with_tags_that_name_the_run() 
         assert!(aws.keys.is_some(), "what asks for the role");
         assert_eq!(asked.role_arn, role(phase));
         assert_eq!(json!(asked.external_id), account["external_id"]);
-        assert_eq!((asked.session_name, asked.duration_seconds), (format!("plumbline-{run}"), 7200));
+        // A plan has an hour; its session is of no use afterwards.
+        let seconds = if phase == "plan" { 3600 } else { 7200 };
+        assert_eq!((asked.session_name, asked.duration_seconds), (format!("plumbline-{run}"), seconds));
         assert!(asked.session_policy.expect("a policy").contains("2012-10-17"));
         let tags = json!(asked.tags);
         let expected = json!({

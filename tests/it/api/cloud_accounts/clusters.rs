@@ -54,12 +54,18 @@ async fn a_kubeconfig_runs_only_known_plugins_and_names_no_file_and_no_proxy() {
         ("insecure-skip-tls-verify", "server: https://k8s.example.com\n    insecure-skip-tls-verify: true"),
         ("server", "server: http://k8s.example.com"),
         ("server", "server: https://user:hunter2@k8s.example.com"),
+        // YAML has escapes of its own, which nobody has looked at before.
+        ("server", r#"server: "https://k8s.example.com/\0""#),
+        ("server", r#"server: "https://k8s.\nexample.com/""#),
+        ("server", r#"server: "https://k8s.example.com/\t""#),
+        ("server", &format!("server: https://k8s.example.com/{}", "x".repeat(3000))),
     ] {
         let why = reason(&desk, &with(line)).await;
         assert!(why.contains(&format!("clusters[0].cluster.{name}")), "{why}");
     }
     let good = kubeconfig("token: hunter2");
     for text in [
+        format!("{good}").replace("current-context: ", r#"current-context: "\0" # "#),
         format!("{good}---\n{good}"),
         format!("a: &a [x]\nb: [*a,*a]\n{good}"),
         format!("{good}hunter2: hunter2\n"),
