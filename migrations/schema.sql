@@ -262,19 +262,11 @@ CREATE TABLE business_units (
     CONSTRAINT business_units_slug_shape CHECK (((slug ~ '^[a-z0-9][a-z0-9-]{1,62}[a-z0-9]$'::text) AND (slug <> 'all'::text)))
 );
 
-CREATE TABLE ci_issuer_wishes (
-    business_unit_id uuid NOT NULL,
-    issuer text NOT NULL,
-    asked_at timestamp with time zone NOT NULL,
-    CONSTRAINT ci_issuer_wishes_business_unit_id_fkey FOREIGN KEY (business_unit_id) REFERENCES business_units(id),
-    CONSTRAINT ci_issuer_wishes_issuer_fkey FOREIGN KEY (issuer) REFERENCES ci_issuers(issuer),
-    CONSTRAINT ci_issuer_wishes_pkey PRIMARY KEY (business_unit_id, issuer)
-);
-
 CREATE TABLE ci_issuers (
     issuer text NOT NULL,
     jwks jsonb,
     fetched_at timestamp with time zone,
+    asked_at timestamp with time zone,
     CONSTRAINT ci_issuers_pkey PRIMARY KEY (issuer)
 );
 
@@ -472,7 +464,6 @@ CREATE TABLE invites (
     created_by uuid,
     expires_at timestamp with time zone NOT NULL,
     created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
-    CONSTRAINT invites_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id) ON DELETE SET NULL,
     CONSTRAINT invites_pkey PRIMARY KEY (user_id),
     CONSTRAINT invites_token UNIQUE (token_hash),
     CONSTRAINT invites_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
@@ -524,10 +515,32 @@ CREATE TABLE memberships (
     business_unit_id uuid NOT NULL,
     role text NOT NULL,
     created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    source text DEFAULT 'manual'::text NOT NULL,
     CONSTRAINT memberships_business_unit_id_fkey FOREIGN KEY (business_unit_id) REFERENCES business_units(id),
     CONSTRAINT memberships_pkey PRIMARY KEY (user_id, business_unit_id),
     CONSTRAINT memberships_role_check CHECK ((role = ANY (ARRAY['viewer'::text, 'operator'::text, 'admin'::text]))),
+    CONSTRAINT memberships_source_check CHECK ((source = ANY (ARRAY['manual'::text, 'oidc'::text]))),
     CONSTRAINT memberships_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+);
+
+CREATE TABLE oidc_sign_ins (
+    state_hash bytea NOT NULL,
+    user_id uuid,
+    code_hash bytea,
+    cli_challenge bytea,
+    generation integer,
+    code_expires_at timestamp with time zone,
+    traded_at timestamp with time zone,
+    session_id uuid,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT oidc_sign_ins_cli_challenge_check CHECK ((length(cli_challenge) = 32)),
+    CONSTRAINT oidc_sign_ins_code UNIQUE (code_hash),
+    CONSTRAINT oidc_sign_ins_code_hash_check CHECK ((length(code_hash) = 32)),
+    CONSTRAINT oidc_sign_ins_pkey PRIMARY KEY (state_hash),
+    CONSTRAINT oidc_sign_ins_session_id_fkey FOREIGN KEY (session_id) REFERENCES sessions(id) ON DELETE SET NULL,
+    CONSTRAINT oidc_sign_ins_state_hash_check CHECK ((length(state_hash) = 32)),
+    CONSTRAINT oidc_sign_ins_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE,
+    CONSTRAINT oidc_sign_ins_whole CHECK ((((user_id IS NULL) = (code_hash IS NULL)) AND ((user_id IS NULL) = (code_expires_at IS NULL)) AND ((user_id IS NULL) = (generation IS NULL)) AND ((code_hash IS NOT NULL) OR ((cli_challenge IS NULL) AND (traded_at IS NULL)))))
 );
 
 CREATE TABLE platform_config (
@@ -693,7 +706,6 @@ CREATE TABLE runs (
     completed_at timestamp with time zone,
     pinned_variables jsonb,
     pinned_variables_sealed text,
-    variables_removed_at timestamp with time zone,
     CONSTRAINT runs_command_check CHECK ((command = ANY (ARRAY['plan'::text, 'apply'::text, 'destroy'::text]))),
     CONSTRAINT runs_pkey PRIMARY KEY (id),
     CONSTRAINT runs_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'planning'::text, 'planned'::text, 'awaiting_approval'::text, 'applying'::text, 'applied'::text, 'failed'::text, 'cancelled'::text]))),
@@ -917,16 +929,23 @@ CREATE TABLE users (
     display_name text,
     password_hash text,
     must_change_password boolean DEFAULT false NOT NULL,
-    password_set_by uuid,
     is_superadmin boolean DEFAULT false NOT NULL,
     disabled_at timestamp with time zone,
     token_generation integer DEFAULT 1 NOT NULL,
     created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
     updated_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    oidc_issuer text,
+    oidc_subject text,
+    superadmin_by_group boolean DEFAULT false NOT NULL,
+    has_password boolean GENERATED ALWAYS AS ((password_hash IS NOT NULL)) STORED NOT NULL,
     CONSTRAINT users_email UNIQUE (email),
     CONSTRAINT users_email_check CHECK (((email = lower(email)) AND ((length(email) >= 3) AND (length(email) <= 255)))),
-    CONSTRAINT users_password_set_by_fkey FOREIGN KEY (password_set_by) REFERENCES users(id) ON DELETE SET NULL,
-    CONSTRAINT users_pkey PRIMARY KEY (id)
+    CONSTRAINT users_oidc UNIQUE (oidc_issuer, oidc_subject),
+    CONSTRAINT users_oidc_issuer_check CHECK (((length(oidc_issuer) >= 1) AND (length(oidc_issuer) <= 2048))),
+    CONSTRAINT users_oidc_subject_check CHECK (((length(oidc_subject) >= 1) AND (length(oidc_subject) <= 255))),
+    CONSTRAINT users_oidc_whole CHECK (((oidc_issuer IS NULL) = (oidc_subject IS NULL))),
+    CONSTRAINT users_pkey PRIMARY KEY (id),
+    CONSTRAINT users_superadmin_by_group CHECK ((is_superadmin OR (NOT superadmin_by_group)))
 );
 
 CREATE TABLE variable_set_workspaces (
@@ -1070,13 +1089,17 @@ CREATE INDEX finished_tasks_subject ON public.finished_tasks USING btree (subjec
 
 CREATE INDEX finished_tasks_unit ON public.finished_tasks USING btree (business_unit_id, id);
 
-CREATE INDEX finished_tasks_with_login ON public.finished_tasks USING btree (finished_at) WHERE ((payload ->> 'login_sealed'::text) IS NOT NULL);
-
 CREATE INDEX idempotency_keys_expiry ON public.idempotency_keys USING btree (expires_at);
 
 CREATE UNIQUE INDEX jwt_secrets_signing ON public.jwt_secrets USING btree ((1)) WHERE (retired_at IS NULL);
 
 CREATE INDEX memberships_unit ON public.memberships USING btree (business_unit_id);
+
+CREATE INDEX oidc_sign_ins_age ON public.oidc_sign_ins USING btree (created_at);
+
+CREATE INDEX oidc_sign_ins_session ON public.oidc_sign_ins USING btree (session_id);
+
+CREATE INDEX oidc_sign_ins_user ON public.oidc_sign_ins USING btree (user_id);
 
 CREATE INDEX platform_config_history_key ON public.platform_config_history USING btree (key, id DESC);
 
@@ -1095,8 +1118,6 @@ CREATE INDEX runs_of_workspace ON public.runs USING btree (workspace_id, id DESC
 CREATE INDEX runs_unapproved ON public.runs USING btree (plan_expires_at) WHERE (status = 'awaiting_approval'::text);
 
 CREATE INDEX runs_waiting_for_workspace ON public.runs USING btree (workspace_id, id) WHERE waiting;
-
-CREATE INDEX runs_with_values ON public.runs USING btree (completed_at) WHERE ((completed_at IS NOT NULL) AND ((variables_sealed IS NOT NULL) OR (pinned_variables_sealed IS NOT NULL)));
 
 CREATE INDEX sessions_user ON public.sessions USING btree (user_id, id);
 

@@ -7,7 +7,7 @@ need_git
 command -v pgbench >/dev/null || die "pgbench is missing: install Postgres's client programs (postgresql-contrib)"
 # The same packages in both commands: others would have other features, and everything would be built twice.
 packages=()
-for package in tests emulator executor api tfstate callback worker outbound reconciler migrate; do
+for package in tests emulator executor api tfstate signin callback worker outbound reconciler migrate; do
   packages+=(-p "plumbline-$package")
 done
 cargo build --release --bins --bench budgets "${packages[@]}"

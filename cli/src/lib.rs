@@ -10,6 +10,7 @@ pub mod args;
 pub mod commands;
 pub mod config;
 pub mod failure;
+pub mod loopback;
 pub mod outcome;
 pub mod output;
 pub mod session;

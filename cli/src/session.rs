@@ -1,4 +1,4 @@
-//! Sessions on disk: one file per server, readable by its owner alone.
+//! Sessions and keys on disk: one file per server, readable by its owner alone.
 //!
 //! A file is replaced as a whole, so a reader sees the old session or the new one. A process that renews a session
 //! holds the server's lock file meanwhile.
@@ -56,19 +56,34 @@ impl SessionStore {
         Ok(Some(session))
     }
 
-    /// Stores the session at a server.
-    pub fn save(&self, server: &Server, session: &Session) -> anyhow::Result<()> {
-        self.replace(&self.path(server, "json"), &serde_json::to_vec(session)?)
+    /// The API key that is kept for a server instead of a session.
+    pub fn find_key(&self, server: &Server) -> anyhow::Result<Option<String>> {
+        Ok(read(&self.path(server, "key"))?.map(|text| text.trim().to_owned()))
     }
 
-    /// Forgets the session at a server.
-    pub fn remove(&self, server: &Server) -> anyhow::Result<()> {
-        let path = self.path(server, "json");
+    /// Stores the session at a server. A key that was kept there is forgotten.
+    pub fn save(&self, server: &Server, session: &Session) -> anyhow::Result<()> {
+        self.replace(&self.path(server, "json"), &serde_json::to_vec(session)?)?;
+        self.forget(server, "key").map(drop)
+    }
+
+    /// Stores an API key instead of a session.
+    pub fn save_key(&self, server: &Server, key: &str) -> anyhow::Result<()> {
+        self.replace(&self.path(server, "key"), key.as_bytes())?;
+        self.forget(server, "json").map(drop)
+    }
+
+    /// Forgets what is kept for a server. `false`: there was nothing.
+    pub fn remove(&self, server: &Server) -> anyhow::Result<bool> {
+        Ok(self.forget(server, "json")? | self.forget(server, "key")?)
+    }
+
+    fn forget(&self, server: &Server, extension: &str) -> anyhow::Result<bool> {
+        let path = self.path(server, extension);
         match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(error).with_context(|| format!("cannot remove {}", path.display()))
-            }
-            _ => Ok(()),
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error).with_context(|| format!("cannot remove {}", path.display())),
         }
     }
 

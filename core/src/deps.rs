@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::config::Overrides;
 use crate::db::Db;
 use crate::executors::TaskIdentity;
 use crate::ids::IdSource;
@@ -32,6 +33,8 @@ pub struct Deps {
     pub allow_private_addresses: bool,
     /// How executors that are not on this machine prove who they are. `None`: none of them gets a bundle.
     pub task_identity: Option<TaskIdentity>,
+    /// Settings that the environment gives, before those that superadmins have set.
+    pub overrides: Arc<Overrides>,
     /// Signs audit checkpoints in place of our own key: a KMS. `None`: the key of the audit domain does.
     pub audit_signer: Option<Arc<dyn CheckpointSigner>>,
     /// Where AWS's token service answers, instead of its public addresses.

@@ -26,6 +26,7 @@ pub mod git_credentials;
 pub mod idempotency;
 pub mod ids;
 pub mod limits;
+pub mod oidc_logins;
 pub mod page;
 pub mod presence;
 pub mod protocol;

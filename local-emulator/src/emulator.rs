@@ -14,6 +14,7 @@ use plumbline_core::ids::IdSource;
 use plumbline_core::ports::Waker as _;
 use plumbline_core::secrets::Keyring;
 use plumbline_core::users::{UserError, service::bootstrap_admin};
+use plumbline_runtime::Environment;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -211,6 +212,7 @@ async fn assemble(
         task_identity: None,
         audit_signer: None,
         sts_endpoint: None,
+        overrides: Arc::new(plumbline_runtime::overrides(&Environment::of_process())?),
     };
     let new_password = ensure_admin(&deps, &secrets.admin_password).await?;
     let launcher = functions::launcher(options, &home.private_directory("executors")?)?;

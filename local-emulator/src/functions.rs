@@ -30,6 +30,7 @@ use crate::timers::Work;
 pub(crate) struct Functions {
     pub(crate) api: Router,
     pub(crate) tfstate: Router,
+    pub(crate) signin: Router,
     pub(crate) callback: Router,
 }
 
@@ -39,6 +40,7 @@ impl Functions {
         Ok(Self {
             api: plumbline_api::router(roles.deps(deps, Function::Api)?),
             tfstate: plumbline_tfstate::router(roles.deps(deps, Function::Tfstate)?),
+            signin: plumbline_signin::router(roles.deps(deps, Function::Signin)?),
             callback: plumbline_callback::router(roles.deps(deps, Function::Callback)?),
         })
     }
@@ -51,6 +53,8 @@ impl Functions {
     fn of_path(&self, path: &str) -> &Router {
         if path.starts_with("/api/v1/state/") {
             &self.tfstate
+        } else if plumbline_signin::serves(path) {
+            &self.signin
         } else if path.starts_with("/executor/v1/") {
             &self.callback
         } else {

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use plumbline_core::Deps;
 use plumbline_core::adapters::InProcessWaker;
 use plumbline_core::db::PgMode;
-use plumbline_runtime::Function;
+use plumbline_runtime::{Environment, Function};
 use serde_json::json;
 use tokio::task::JoinHandle;
 
@@ -65,6 +65,7 @@ impl Hosted {
         Functions {
             api: front(Function::Api),
             tfstate: front(Function::Tfstate),
+            signin: front(Function::Signin),
             callback: front(Function::Callback),
         }
     }
@@ -86,7 +87,7 @@ impl Hosted {
 
 fn timeout(function: Function) -> Duration {
     match function {
-        Function::Api | Function::Tfstate | Function::Callback => ANSWER_TIMEOUT,
+        Function::Api | Function::Tfstate | Function::Signin | Function::Callback => ANSWER_TIMEOUT,
         Function::Worker | Function::Outbound | Function::Reconciler => WORK_TIMEOUT,
     }
 }
@@ -120,6 +121,7 @@ fn shared_variables(
         ("PLUMBLINE_LOG", std::env::var("PLUMBLINE_LOG").unwrap_or_else(|_| "info".into())),
     ];
     let mut variables = executor_environment(options);
+    variables.extend(plumbline_runtime::overriding(&Environment::of_process()));
     variables.extend(own.map(|(name, value)| (name.to_owned(), value)));
     variables
 }

@@ -43,6 +43,7 @@ enum Story {
     States,
     RootKey,
     GitCredentials,
+    OidcLogins,
 }
 
 /// Who the entry must name.
@@ -97,6 +98,9 @@ fn row(action: Action) -> (Story, &'static str, By) {
         | A::VariableSetDelete
         | A::VariableSetAttach
         | A::VariableSetDetach => (Story::Variables, "variable_set", Person),
+        // Done to a person and to a session by whoever the provider vouched for, or has a code that was used.
+        A::UserLink => (Story::OidcLogins, "user", System),
+        A::SignInCodeReused => (Story::OidcLogins, "session", System),
         A::RunSecretsUse => (Story::Variables, "run", System),
         A::WorkspaceImport | A::RepositoryDiscover | A::TaskReplay => (Story::Repositories, "task", Person),
         A::GitCredentialCreate | A::GitCredentialUpdate | A::GitCredentialDelete | A::GitCredentialTest => {
@@ -224,6 +228,7 @@ async fn tell(story: Story) -> TestPlane {
         Story::Lost => lost().await,
         Story::States => states().await,
         Story::RootKey => root_key().await,
+        Story::OidcLogins => crate::api::oidc_logins::story().await,
         Story::GitCredentials => settings::git_credentials().await,
     }
 }

@@ -1,4 +1,7 @@
-//! A small identity provider on loopback: it publishes its keys and signs real RS256 tokens, also wrong ones.
+//! A small identity provider on loopback: it publishes its keys and signs real RS256 tokens, also wrong ones; it signs
+//! people in, and misbehaves on request.
+
+mod flow;
 
 use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -12,6 +15,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use serde_json::{Value, json};
+
+use flow::Flow;
+pub use flow::{CLIENT_ID, CLIENT_SECRET, Fault};
 
 /// How it answers when it is asked for its documents.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +38,10 @@ pub enum Mood {
     Babbles,
     /// Its keys have these fields, too.
     Publishes(Value),
+    /// It takes the call and says nothing.
+    Hangs,
+    /// People are to be sent here.
+    SendsTo(String),
 }
 
 /// A key that signs, and what is published of it.
@@ -47,6 +57,7 @@ struct Inner {
     signing: Key,
     published: Vec<Value>,
     asked: usize,
+    flow: Flow,
 }
 
 /// A running provider.
@@ -68,11 +79,13 @@ impl Idp {
         let issuer = format!("http://{}", listener.local_addr().unwrap());
         let key = new_key("first");
         let published = vec![key.jwk.clone()];
-        let inner = Inner { mood: Mood::Right, signing: key, published, asked: 0 };
+        let flow = Flow::default();
+        let inner = Inner { mood: Mood::Right, signing: key, published, asked: 0, flow };
         let idp = Self { issuer, inner: Arc::new(Mutex::new(inner)) };
         let router = Router::new()
             .route("/.well-known/openid-configuration", get(configuration))
             .route("/keys", get(keys))
+            .merge(flow::routes())
             .with_state(idp.clone());
         tokio::spawn(async move { axum::serve(listener, router).await });
         Some(idp)
@@ -140,19 +153,22 @@ impl Idp {
 }
 
 async fn configuration(State(idp): State<Idp>) -> Response {
-    let mut inner = idp.inner();
-    inner.asked += 1;
-    match &inner.mood {
-        Mood::Fails(status) => StatusCode::from_u16(*status).unwrap().into_response(),
-        Mood::Redirects(to) => (StatusCode::FOUND, [(header::LOCATION, to.clone())]).into_response(),
-        Mood::Pretends(issuer) => {
-            Json(json!({ "issuer": issuer, "jwks_uri": format!("{}/keys", idp.issuer) })).into_response()
-        }
-        Mood::KeysAt(place) => Json(json!({ "issuer": idp.issuer, "jwks_uri": place })).into_response(),
-        Mood::Right | Mood::Floods | Mood::Babbles | Mood::Publishes(_) => {
-            Json(json!({ "issuer": idp.issuer, "jwks_uri": format!("{}/keys", idp.issuer) })).into_response()
-        }
+    let mood = {
+        let mut inner = idp.inner();
+        inner.asked += 1;
+        inner.mood.clone()
+    };
+    let mut document = flow::document(&idp.issuer);
+    match mood {
+        Mood::Fails(status) => return StatusCode::from_u16(status).unwrap().into_response(),
+        Mood::Redirects(to) => return (StatusCode::FOUND, [(header::LOCATION, to)]).into_response(),
+        Mood::Hangs => std::future::pending().await,
+        Mood::Pretends(issuer) => document["issuer"] = json!(issuer),
+        Mood::KeysAt(place) => document["jwks_uri"] = json!(place),
+        Mood::SendsTo(place) => document["authorization_endpoint"] = json!(place),
+        Mood::Right | Mood::Floods | Mood::Babbles | Mood::Publishes(_) => {}
     }
+    Json(document).into_response()
 }
 
 async fn keys(State(idp): State<Idp>) -> Response {

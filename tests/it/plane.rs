@@ -91,6 +91,7 @@ impl TestPlane {
             task_identity: None,
             audit_signer: None,
             sts_endpoint: None,
+            overrides: Arc::default(),
         };
         Self {
             deps,

@@ -25,7 +25,7 @@ pub struct Client {
     store: SessionStore,
     session: RefCell<Option<Session>>,
     /// Sent instead of a session's token.
-    api_key: Option<String>,
+    api_key: RefCell<Option<String>>,
 }
 
 impl std::fmt::Debug for Client {
@@ -59,6 +59,10 @@ impl Client {
         if server.is_loopback() {
             builder = builder.no_proxy();
         }
+        let api_key = match api_key {
+            Some(key) => Some(key),
+            None => store.find_key(&server)?,
+        };
         let session = if api_key.is_some() { None } else { store.find(&server)? };
         Ok(Self {
             http: builder.build()?,
@@ -67,7 +71,7 @@ impl Client {
             quiet,
             store,
             session: RefCell::new(session),
-            api_key,
+            api_key: RefCell::new(api_key),
         })
     }
 
@@ -81,11 +85,46 @@ impl Client {
         Call::new(self, route.method(), route.path(values))
     }
 
+    /// Begins a declared call that needs no session.
+    pub fn anonymous_call<const N: usize>(&self, route: Route<N>, values: [&str; N]) -> Call<'_> {
+        self.call(route, values).anonymous()
+    }
+
     /// Signs in and stores the session.
     pub async fn sign_in(&self, email: &str, password: &str) -> anyhow::Result<()> {
         let body = json!({ "email": email, "password": password });
         let answer = self.call(routes::SIGN_IN, []).anonymous().body(body).send().await?;
         self.keep(&answer, email)?;
+        self.store.set_current(&self.server)
+    }
+
+    /// Trades the one-time code that a browser brought, and stores the session. Whose it is is not known yet.
+    pub async fn sign_in_with_code(&self, code: &str, secret: &str) -> anyhow::Result<()> {
+        let body = json!({ "code": code, "cli_secret": secret });
+        let answer = self.call(routes::TRADE_CODE, []).anonymous().body(body).send().await?;
+        self.keep(&answer, "")?;
+        self.store.set_current(&self.server)
+    }
+
+    /// Writes into the stored session whose it is.
+    pub fn name_session(&self, email: &str) -> anyhow::Result<()> {
+        let mut session = self.session.borrow_mut();
+        match session.as_mut() {
+            Some(session) if session.email != email => {
+                email.clone_into(&mut session.email);
+                self.store.save(&self.server, session)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Stores a key that the server accepts, instead of a session.
+    pub async fn sign_in_with_key(&self, key: &str) -> anyhow::Result<()> {
+        self.session.replace(None);
+        self.api_key.replace(Some(key.to_owned()));
+        // The least that any key may do.
+        self.call(routes::LIST_WORKSPACES, []).query("limit", Some(1)).send().await?;
+        self.store.save_key(&self.server, key)?;
         self.store.set_current(&self.server)
     }
 
@@ -99,7 +138,8 @@ impl Client {
     /// Forgets the session here, and ends it, or all of them, at the server. `false`: there was none.
     pub async fn sign_out(&self, everywhere: bool) -> anyhow::Result<bool> {
         if self.session.borrow().is_none() {
-            return Ok(false);
+            // A key is not ended by the machine that forgets it: others may use it.
+            return self.store.remove(&self.server);
         }
         let route = if everywhere { routes::SIGN_OUT_EVERYWHERE } else { routes::SIGN_OUT };
         let ended = self.call(route, []).send().await;
@@ -114,7 +154,7 @@ impl Client {
 
     /// The token to send.
     pub(super) fn access_token(&self) -> Result<String, ApiError> {
-        if let Some(key) = &self.api_key {
+        if let Some(key) = &*self.api_key.borrow() {
             return Ok(key.clone());
         }
         match &*self.session.borrow() {
@@ -125,7 +165,7 @@ impl Client {
 
     /// Whether a refused token may be replaced: a session's may, an API key may not.
     pub(super) fn is_renewable(&self) -> bool {
-        self.api_key.is_none()
+        self.api_key.borrow().is_none()
     }
 
     /// Replaces an access token that the server refused, once for all processes that share the session: a refresh
@@ -161,6 +201,7 @@ impl Client {
         };
         self.store.save(&self.server, &session)?;
         self.session.replace(Some(session));
+        self.api_key.replace(None);
         Ok(())
     }
 

@@ -106,7 +106,9 @@ macro_rules! routes {
 }
 
 routes! {
+    AUTH_CONFIG: 0 = Get "/api/v1/auth/config";
     SIGN_IN: 0 = Post "/api/v1/auth/token";
+    TRADE_CODE: 0 = Post "/api/v1/auth/oidc/token";
     REFRESH_SESSION: 0 = Post "/api/v1/auth/refresh";
     SIGN_OUT: 0 = Post "/api/v1/auth/logout";
     SIGN_OUT_EVERYWHERE: 0 = Post "/api/v1/auth/logout-all";

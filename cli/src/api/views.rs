@@ -10,8 +10,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 pub use administration::{
-    ApiKey, BusinessUnit, CiTrustRule, ConfigChange, GitCredential, GitCredentialTest, GitCredentialUsage,
-    Invite, JwtSecret, MaskedSecret, Me, Membership, MintedApiKey, Session, Tunable, User, UsingWorkspace,
+    ApiKey, AuthConfig, BusinessUnit, CiTrustRule, ConfigChange, GitCredential, GitCredentialTest,
+    GitCredentialUsage, Invite, JwtSecret, MaskedSecret, Me, Membership, MintedApiKey, Session, Tunable,
+    User, UsingWorkspace,
 };
 pub use variables::{Attachment, Effective, EffectiveVariable, Variable, VariableSet, VariableSource};
 

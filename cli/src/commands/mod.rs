@@ -11,6 +11,7 @@ pub mod completions;
 pub mod config;
 pub mod git_credentials;
 pub mod integrations;
+pub mod logins;
 pub mod passwords;
 pub mod rekeys;
 pub mod runs;
@@ -39,7 +40,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     let app = App::new(&args.global)?;
     match command {
         Command::Completions(completions) => completions::print(&completions),
-        Command::Login(login) => sessions::login(&app, &login).await,
+        Command::Login(login) => logins::login(&app, &login).await,
         Command::Logout(logout) => sessions::logout(&app, &logout).await,
         Command::Whoami => sessions::whoami(&app).await,
         Command::Password(password) => passwords::change(&app, &password).await,

@@ -1,6 +1,4 @@
-//! Signing in and out, and what is signed in.
-
-use std::io::{BufRead as _, IsTerminal as _, Write as _};
+//! Signing out, and what is signed in.
 
 use chrono::Utc;
 use clap::{Args, Subcommand};
@@ -10,55 +8,8 @@ use crate::api::views::{Me, Session};
 use crate::api::{Page, routes};
 use crate::app::App;
 use crate::args::PageArgs;
-use crate::failure::Usage;
 use crate::outcome::Outcome;
-use crate::output::{Table, ago, read_secret_line};
-
-/// `plumb login`
-#[derive(Debug, Args)]
-#[command(
-    after_help = "The password is asked for, or read from stdin with --password-stdin, or from PLUMB_PASSWORD.
-
-Examples:
-  plumb login --server https://plumbline.example.com --email you@example.com
-  pass show plumbline | plumb login --email you@example.com --password-stdin"
-)]
-pub struct LoginArgs {
-    /// Your e-mail address; asked for if absent.
-    #[arg(long, env = "PLUMB_EMAIL", value_name = "ADDRESS")]
-    email: Option<String>,
-    /// Read the password from the first line of stdin.
-    #[arg(long)]
-    password_stdin: bool,
-}
-
-/// Signs in and keeps the session.
-pub async fn login(app: &App, args: &LoginArgs) -> anyhow::Result<Outcome> {
-    let server = app.server();
-    if server.is_readable_on_the_way() {
-        app.screen
-            .note(&format!("warning: {server} is not encrypted; others may read the password on its way"));
-    }
-    let email = match &args.email {
-        Some(email) => email.clone(),
-        None => ask_email()?,
-    };
-    let password = password(args)?;
-    app.client.sign_in(&email, &password).await?;
-    let me = app.client.call(routes::GET_ME, []).send().await?;
-    app.show(&me, |screen, me: Me| {
-        screen.print(&format!("Signed in at {} as {}.", app.server(), me.email))?;
-        if me.must_change_password {
-            screen.note("You must change your password before you can do anything else: plumb password");
-        }
-        if me.memberships.len() > 1 {
-            screen.note(
-                "You are in several business units; pick one with --business-unit or PLUMB_BUSINESS_UNIT.",
-            );
-        }
-        Ok(())
-    })
-}
+use crate::output::{Table, ago};
 
 /// `plumb logout`
 #[derive(Debug, Args)]
@@ -134,30 +85,4 @@ pub async fn whoami(app: &App) -> anyhow::Result<Outcome> {
         }
         table.print(screen, "No role in any business unit.", None)
     })
-}
-
-fn ask_email() -> anyhow::Result<String> {
-    if !std::io::stdin().is_terminal() {
-        return Err(Usage::error("pass --email ADDRESS: there is no terminal to ask at"));
-    }
-    eprint!("E-mail: ");
-    std::io::stderr().flush()?;
-    let mut email = String::new();
-    std::io::stdin().lock().read_line(&mut email)?;
-    Ok(email.trim().into())
-}
-
-fn password(args: &LoginArgs) -> anyhow::Result<String> {
-    if args.password_stdin {
-        return read_secret_line("password");
-    }
-    if let Ok(password) = std::env::var("PLUMB_PASSWORD") {
-        return Ok(password);
-    }
-    if !std::io::stdin().is_terminal() {
-        return Err(Usage::error(
-            "there is no terminal to ask for the password at; pass --password-stdin, or set PLUMB_PASSWORD",
-        ));
-    }
-    Ok(rpassword::prompt_password("Password: ")?)
 }

@@ -32,6 +32,7 @@ macro_rules! actions {
 actions! {
     Login => "session.login",
     LoginFailed => "session.login_failed",
+    SignInCodeReused => "session.code_reused",
     Logout => "session.logout",
     SessionRefreshReused => "session.refresh_reused",
     SessionEnd => "session.end",
@@ -44,6 +45,7 @@ actions! {
     UserDisable => "user.disable",
     UserEnable => "user.enable",
     UserDelete => "user.delete",
+    UserLink => "user.link",
     UserSetPassword => "user.set_password",
     UserChangePassword => "user.change_password",
     UserChangePasswordFailed => "user.change_password_failed",

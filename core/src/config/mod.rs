@@ -9,6 +9,7 @@
 mod error;
 mod integrations;
 mod model;
+mod overrides;
 pub mod registry;
 mod rules;
 #[cfg(feature = "store")]
@@ -24,6 +25,7 @@ mod views;
 pub use error::ConfigError;
 pub use integrations::{INTEGRATIONS, Integration};
 pub use model::{Fallback, Kind, Level, SecretShape, Setting, TextShape, TimeUnit, Value};
+pub use overrides::{OverrideError, Overrides};
 #[cfg(feature = "store")]
 pub use values::Values;
 pub use views::{Changed, FieldView, HistoryEntry, IntegrationView, SecretView, SettingView};

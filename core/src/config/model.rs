@@ -141,8 +141,10 @@ pub enum TextShape {
     Currency,
     /// The name of an organisation or user at a forge.
     Organisation,
-    /// A JSON object, as a text.
-    JsonObject,
+    /// What groups give: a JSON object, as a text.
+    RoleMapping,
+    /// A business unit's slug.
+    Slug,
 }
 
 /// What a secret must look like.

@@ -63,16 +63,18 @@ settings! {
     OIDC_CLIENT_ID: Platform "auth.oidc.client_id", Kind::Text(TextShape::Line), NOTHING;
     /// What we prove with to the identity provider that we are its client.
     OIDC_CLIENT_SECRET: Platform "auth.oidc.client_secret", TOKEN, NOTHING;
-    /// Where the identity provider sends people back to.
+    /// Where the identity provider sends people back to; unset is our public address with the path of the callback.
     OIDC_REDIRECT_URI: Platform "auth.oidc.redirect_uri", Kind::Url, NOTHING;
     /// What is asked of the identity provider, separated by blanks.
     OIDC_SCOPES: Platform "auth.oidc.scopes", Kind::Text(TextShape::Line),
         Fallback::Text("openid email profile groups");
     /// The claim that holds somebody's groups.
     OIDC_ROLE_CLAIM: Platform "auth.oidc.role_claim", Kind::Text(TextShape::Line), Fallback::Text("groups");
-    /// What each group gives, as a JSON object from groups to roles.
-    OIDC_ROLE_MAPPING: Platform "auth.oidc.role_mapping", Kind::Text(TextShape::JsonObject), Fallback::Text("{}");
-    /// The role of those in no mapped group.
+    /// What each group gives, as a JSON object: `superadmin`, or an object from business units to roles.
+    OIDC_ROLE_MAPPING: Platform "auth.oidc.role_mapping", Kind::Text(TextShape::RoleMapping), Fallback::Text("{}");
+    /// The business unit of those in no mapped group; without it they are in none.
+    OIDC_DEFAULT_BUSINESS_UNIT: Platform "auth.oidc.default_business_unit", Kind::Text(TextShape::Slug), NOTHING;
+    /// The role there of those in no mapped group.
     OIDC_DEFAULT_ROLE: Platform "auth.oidc.default_role", Kind::Word(&["viewer", "operator", "admin"]),
         Fallback::Text("viewer");
 

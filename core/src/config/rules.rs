@@ -5,12 +5,14 @@ use url::{Host, Url};
 
 use super::model::{Given, Kind, SecretShape, Setting, TextShape, Value};
 use super::views::Changed;
+use crate::business_units::check_slug;
+use crate::oidc_logins::RoleMapping;
 use crate::secrets::SecretText;
 use crate::workspaces::{LocalRepos, RepoUrl, check_branch, check_working_dir};
 
 /// Longest text, in characters.
 const TEXT_CHARS_MAX: usize = 255;
-/// Longest JSON object, in bytes.
+/// Longest mapping, in bytes.
 const JSON_BYTES_MAX: usize = 16 << 10;
 /// Longest secret, in bytes.
 const SECRET_BYTES_MAX: usize = 4096;
@@ -88,8 +90,8 @@ fn text_of(given: &Json) -> Result<&str, String> {
 }
 
 fn text(shape: TextShape, text: &str, local: LocalRepos) -> Result<String, String> {
-    if shape == TextShape::JsonObject {
-        return json_object(text);
+    if shape == TextShape::RoleMapping {
+        return role_mapping(text);
     }
     if matches!(shape, TextShape::Repository) {
         return Ok(RepoUrl::parse(text, local)?.as_str().to_owned());
@@ -115,16 +117,17 @@ fn text(shape: TextShape, text: &str, local: LocalRepos) -> Result<String, Strin
         TextShape::Organisation => {
             (is_organisation(text), "must be the name of an organisation: letters, digits and single dashes")
         }
-        TextShape::Repository | TextShape::Directory | TextShape::JsonObject => (true, ""),
+        TextShape::Slug => (check_slug(text).is_ok(), "must be the slug of a business unit"),
+        TextShape::Repository | TextShape::Directory | TextShape::RoleMapping => (true, ""),
     };
     if fits { Ok(text.to_owned()) } else { Err(expected.into()) }
 }
 
-fn json_object(text: &str) -> Result<String, String> {
-    let fits = text.len() <= JSON_BYTES_MAX
-        && !text.contains('\0')
-        && serde_json::from_str::<Json>(text).is_ok_and(|value| value.is_object());
-    if fits { Ok(text.to_owned()) } else { Err("must be a JSON object as a text, of at most 16 KiB".into()) }
+fn role_mapping(text: &str) -> Result<String, String> {
+    if text.len() > JSON_BYTES_MAX || text.contains('\0') {
+        return Err("must be a JSON object as a text, of at most 16 KiB".into());
+    }
+    RoleMapping::parse(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
 }
 
 fn is_host(text: &str) -> bool {

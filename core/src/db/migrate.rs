@@ -39,6 +39,7 @@ migrations! {
     1012 "git_credentials";
     1013 "api_keys";
     1014 "rekeys";
+    1015 "oidc";
     1017 "run_secret_retention";
 }
 

@@ -35,11 +35,13 @@ pub enum Domain {
     Variables,
     /// Outputs of instances.
     Instances,
+    /// The cookie of a sign-in that is under way at the identity provider.
+    Signin,
 }
 
 impl Domain {
     /// Every domain.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Sessions,
         Self::Executors,
         Self::Audit,
@@ -52,6 +54,7 @@ impl Domain {
         Self::Git,
         Self::Variables,
         Self::Instances,
+        Self::Signin,
     ];
 
     /// The word in salts and in names of environment variables.
@@ -69,6 +72,7 @@ impl Domain {
             Self::Git => "git",
             Self::Variables => "variables",
             Self::Instances => "instances",
+            Self::Signin => "signin",
         }
     }
 
@@ -76,7 +80,7 @@ impl Domain {
     /// derive what does not last.
     pub fn seals(self) -> bool {
         match self {
-            Self::Executors | Self::Audit | Self::Blobs => false,
+            Self::Executors | Self::Audit | Self::Blobs | Self::Signin => false,
             Self::Sessions
             | Self::Config
             | Self::Aws

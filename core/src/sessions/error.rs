@@ -6,6 +6,11 @@ pub enum SessionError {
     /// E-mail and password do not belong together. Never says which of them is wrong.
     #[error("e-mail or password is wrong")]
     WrongCredentials,
+    /// The password is right, and people sign in through the identity provider.
+    #[error(
+        "people sign in through the identity provider here; a password is for superadmins in an emergency"
+    )]
+    PasswordsOff,
     /// Too many attempts.
     #[error("too many sign-in attempts; try again in {retry_after_seconds} seconds")]
     Throttled {

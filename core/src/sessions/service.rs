@@ -7,7 +7,7 @@ use serde_json::json;
 use super::jwt_secrets::{self, JwtSecret};
 use super::model::{Bearer, Claims, Origin, Standing, TokenPair};
 use super::rules::{self, RefreshVerdict, Requested};
-use super::store::{self, Person};
+use super::store::{self, By, Person};
 use super::throttle::{self, Attempt};
 use super::tokens::{self, RefreshToken};
 use super::tunables::Tunables;
@@ -16,7 +16,8 @@ use crate::Deps;
 use crate::access::{Actor, Credential, Ctx, Role};
 use crate::audit::{self, Action, Entry};
 use crate::db::{DbError, Tx};
-use crate::ids::SessionId;
+use crate::ids::{JwtSecretId, SessionId, UserId};
+use crate::oidc_logins::settings::Mode;
 use crate::users;
 
 const ENDED: SessionError = SessionError::Unauthenticated("the session has ended; sign in again");
@@ -96,27 +97,41 @@ pub async fn login(
     let email = users::normal_email(email);
     let attempt = throttle::admit_login(deps, email.as_deref(), origin).await?;
     let (mut person, mut tunables) = find_person(deps, email.as_deref()).await?;
+    let mut refused = SessionError::WrongCredentials;
     // Twice, because the hash may be made anew by another sign-in while it is checked.
     for _ in 0..2 {
         // No connection is held meanwhile: a function has only one.
         let hash = person.as_ref().and_then(|person| person.password_hash.clone());
         let right = users::passwords::verify(password.to_owned(), hash, tunables.bcrypt_cost).await;
-        let Some(found) = person.as_ref().filter(|person| right && !person.disabled) else { break };
-        if let Some(pair) = open(deps, found, &tunables, origin, &attempt).await? {
-            renew_hash(deps, found, password, tunables.bcrypt_cost).await;
+        // The rest is looked at only where the password is right: an answer before that would tell strangers who is
+        // superadmin.
+        let Some(found) = person.clone().filter(|person| right && !person.disabled) else { break };
+        if tunables.mode == Mode::Oidc && !found.is_superadmin {
+            refused = SessionError::PasswordsOff;
+            break;
+        }
+        if let Some(pair) = open(deps, found.clone(), tunables, origin, &attempt).await? {
+            renew_hash(deps, &found, password, tunables.bcrypt_cost).await;
             return Ok(pair);
         }
         (person, tunables) = find_person(deps, email.as_deref()).await?;
     }
+    let who = person.as_ref().map(|person| person.id);
     deps.db
         .transaction(async |tx| {
+            let reason = match &refused {
+                SessionError::PasswordsOff => "passwords_off",
+                _ => "wrong_credentials",
+            };
             // What was typed is kept only if it is somebody's address: it may be a password.
             let email = person.as_ref().map(|person| &person.email);
-            let details = json!({ "email": email, "address": origin.address });
-            record(tx, person.as_ref(), Action::LoginFailed, None, details).await
+            let details = json!({
+                "method": "password", "reason": reason, "email": email, "address": origin.address,
+            });
+            record_failure(tx, who, details).await
         })
         .await?;
-    Err(SessionError::WrongCredentials)
+    Err(refused)
 }
 
 /// Makes the hash of a right password anew if hashes have another cost by now. Nobody is kept out because that failed.
@@ -150,8 +165,8 @@ pub async fn refresh(deps: &Deps, refresh_token: &str) -> Result<TokenPair, Sess
                     // Committed although the request is refused: the session must stay ended.
                     if store::end(tx, presented.session, "refresh token reused").await? {
                         let details = json!({ "sequence": presented.sequence, "current": facts.sequence });
-                        let session = Some(presented.session);
-                        record(tx, Some(&person), Action::SessionRefreshReused, session, details).await?;
+                        record(tx, Some(&person), Action::SessionRefreshReused, presented.session, details)
+                            .await?;
                     }
                     Err(SessionError::RefreshReused)
                 }
@@ -184,7 +199,7 @@ pub async fn logout(deps: &Deps, bearer: &str) -> Result<(), SessionError> {
         .transaction(async |tx| {
             if store::end(tx, claims.jti, "signed out").await? {
                 let person = store::find_by_id(tx, claims.sub).await?;
-                record(tx, person.as_ref(), Action::Logout, Some(claims.jti), json!({})).await?;
+                record(tx, person.as_ref(), Action::Logout, claims.jti, json!({})).await?;
             }
             Ok(())
         })
@@ -205,37 +220,101 @@ async fn find_person(deps: &Deps, email: Option<&str>) -> Result<(Option<Person>
     }
 }
 
+/// Opens a session for somebody who proved by other means than a password who they are, in the caller's transaction.
+/// `None` if they were disabled or their sessions were ended since.
+pub(crate) async fn open_for(
+    tx: &Tx<'_>,
+    deps: &Deps,
+    user: UserId,
+    generation: i32,
+    origin: &Origin,
+) -> Result<Option<Opened>, SessionError> {
+    let (person, tunables) = try_join!(store::find_by_id(tx, user), Tunables::find(tx, deps))?;
+    match person {
+        Some(person) if !person.disabled && person.generation == generation => {
+            begin(tx, deps, person, tunables, By::Provider, origin).await
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Ends the session of a code that came twice. `false` if it had been ended.
+pub(crate) async fn end_reused(tx: &Tx<'_>, session: SessionId) -> Result<bool, DbError> {
+    store::end(tx, session, "sign-in code used twice").await
+}
+
 /// `None` if the user changed while the password was checked.
 async fn open(
     deps: &Deps,
-    person: &Person,
-    tunables: &Tunables,
+    person: Person,
+    tunables: Tunables,
     origin: &Origin,
     attempt: &Attempt,
 ) -> Result<Option<TokenPair>, SessionError> {
+    let opened = deps
+        .db
+        .transaction(async |tx| {
+            let opened = begin(tx, deps, person, tunables, By::Password, origin).await?;
+            if let Some(opened) = &opened {
+                attempt.forgive(tx).await?;
+                opened.record(tx, "password", origin).await?;
+            }
+            Ok::<_, SessionError>(opened)
+        })
+        .await?;
+    match opened {
+        Some(opened) => opened.tokens(deps).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// A session whose tokens are made once it is committed.
+pub(crate) struct Opened {
+    person: Person,
+    session: SessionId,
+    at: DateTime<Utc>,
+    tunables: Tunables,
+    signing: Option<(JwtSecretId, String)>,
+    refresh_token: String,
+}
+
+impl Opened {
+    /// Which.
+    pub(crate) fn session(&self) -> SessionId {
+        self.session
+    }
+
+    /// Writes down that it was opened, and by what.
+    pub(crate) async fn record(&self, tx: &Tx<'_>, method: &str, origin: &Origin) -> Result<(), DbError> {
+        let details = json!({ "method": method, "address": origin.address });
+        record(tx, Some(&self.person), Action::Login, self.session, details).await
+    }
+
+    /// Its first tokens.
+    pub(crate) async fn tokens(self, deps: &Deps) -> Result<TokenPair, SessionError> {
+        let secret = jwt_secrets::signing(deps, self.signing).await?;
+        pair(&secret, &self.person, self.session, self.at, &self.tunables, self.refresh_token)
+    }
+}
+
+async fn begin(
+    tx: &Tx<'_>,
+    deps: &Deps,
+    person: Person,
+    tunables: Tunables,
+    by: By,
+    origin: &Origin,
+) -> Result<Option<Opened>, SessionError> {
     let session: SessionId = deps.ids.mint();
     let (generation, epoch) = (person.generation, person.epoch);
     let token = RefreshToken { session, sequence: 1, generation, epoch, secret: secret() };
-    let text = token.encode(&deps.keys)?;
-    let begun = deps
-        .db
-        .transaction(async |tx| {
-            let token = tokens::at_rest(&text);
-            let (at, signing) = try_join!(
-                store::open(tx, session, person, token, tunables.refresh_token_age, origin),
-                jwt_secrets_store::find_signing(tx)
-            )?;
-            if at.is_some() {
-                attempt.forgive(tx).await?;
-                let details = json!({ "address": origin.address });
-                record(tx, Some(person), Action::Login, Some(session), details).await?;
-            }
-            Ok::<_, DbError>(at.map(|at| (at, signing)))
-        })
-        .await?;
-    let Some((at, signing)) = begun else { return Ok(None) };
-    let secret = jwt_secrets::signing(deps, signing).await?;
-    pair(&secret, person, session, at, tunables, text).map(Some)
+    let refresh_token = token.encode(&deps.keys)?;
+    let at_rest = tokens::at_rest(&refresh_token);
+    let (at, signing) = try_join!(
+        store::open(tx, session, &person, by, at_rest, tunables.refresh_token_age, origin),
+        jwt_secrets_store::find_signing(tx)
+    )?;
+    Ok(at.map(|at| Opened { person, session, at, tunables, signing, refresh_token }))
 }
 
 fn pair(
@@ -270,22 +349,38 @@ fn secret() -> [u8; 32] {
     rand::random()
 }
 
+/// Something that a person did with a session of theirs.
 async fn record(
     tx: &Tx<'_>,
     person: Option<&Person>,
     action: Action,
-    session: Option<SessionId>,
+    session: SessionId,
     details: serde_json::Value,
 ) -> Result<(), DbError> {
-    let (actor, resource_type, resource_id) = match (person, session) {
-        (Some(person), Some(session)) => {
-            (Actor::User { id: person.id, email: person.email.clone() }, "session", session.to_string())
-        }
-        // A failed attempt is something done to a user, not by them.
-        (person, _) => {
-            (Actor::System, "user", person.map(|person| person.id.to_string()).unwrap_or_default())
-        }
+    let actor = match person {
+        Some(person) => Actor::User { id: person.id, email: person.email.clone() },
+        None => Actor::System,
     };
+    write(tx, actor, action, ("session", session.to_string()), details).await
+}
+
+/// A failed attempt, which is something done to a user, not by them.
+async fn record_failure(
+    tx: &Tx<'_>,
+    user: Option<UserId>,
+    details: serde_json::Value,
+) -> Result<(), DbError> {
+    let id = user.map(|user| user.to_string()).unwrap_or_default();
+    write(tx, Actor::System, Action::LoginFailed, ("user", id), details).await
+}
+
+async fn write(
+    tx: &Tx<'_>,
+    actor: Actor,
+    action: Action,
+    (resource_type, resource_id): (&'static str, String),
+    details: serde_json::Value,
+) -> Result<(), DbError> {
     let entry = Entry {
         business_unit_id: None,
         actor,

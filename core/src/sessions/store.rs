@@ -14,6 +14,7 @@ use crate::ids::{SessionId, UserId};
 use crate::page::PageRequest;
 
 /// A user, as far as tokens go.
+#[derive(Clone)]
 pub(super) struct Person {
     pub id: UserId,
     pub email: String,
@@ -89,11 +90,21 @@ pub(super) async fn find_by_id(query: &impl Query, id: UserId) -> Result<Option<
     Ok(query.query_opt(FIND_PERSON, &[&None::<String>, &Some(id)]).await?.as_ref().map(person))
 }
 
+/// What somebody proved with who they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum By {
+    /// Their password.
+    Password,
+    /// The identity provider's word.
+    Provider,
+}
+
 /// Opens a session; `None` if the user changed since they were looked up.
 pub(super) async fn open(
     tx: &Tx<'_>,
     id: SessionId,
     person: &Person,
+    by: By,
     refresh_token: Sha256Digest,
     age: Duration,
     origin: &Origin,
@@ -112,6 +123,7 @@ pub(super) async fn open(
                 &person.generation,
                 &address,
                 &origin.user_agent,
+                &(by == By::Password),
             ],
         )
         .await?;

@@ -100,6 +100,20 @@ async fn admit_from(deps: &Deps, what: &str, origin: &Origin) -> Result<Attempt,
     count(&deps.db.conn().await?, [format!("{what}:{network}")], deps.limits.logins_per_minute).await
 }
 
+/// Counts a return from the identity provider. Behind one address many may come back at once, and each that was right
+/// is taken back.
+pub async fn admit_return(deps: &Deps, origin: &Origin) -> Result<Attempt, SessionError> {
+    let network = origin.address.map_or_else(|| "nowhere".to_owned(), rules::network);
+    count(&deps.db.conn().await?, [format!("oidc:{network}")], deps.limits.logins_per_minute).await
+}
+
+/// Counts an attempt to trade a one-time code.
+pub async fn admit_code(deps: &Deps, origin: &Origin) -> Result<Attempt, SessionError> {
+    // Nobody guesses 32 random bytes; this keeps somebody from making us look for ever.
+    let network = origin.address.map_or_else(|| "nowhere".to_owned(), rules::network);
+    count(&deps.db.conn().await?, [format!("code:{network}")], deps.limits.logins_per_minute).await
+}
+
 /// Counts an attempt to name the password of the account that one is signed in to.
 pub async fn admit_own_password(deps: &Deps, user: UserId) -> Result<Attempt, SessionError> {
     count(&deps.db.conn().await?, [format!("password:{user}")], deps.limits.logins_per_minute).await

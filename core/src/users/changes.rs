@@ -147,6 +147,8 @@ async fn change_memberships(
     change: &UserChange,
 ) -> Result<Vec<MembershipChange>, UserError> {
     let id = reached.user.id;
+    // Given again by a person, it is theirs to take: no group does it any more.
+    let by_groups = store::given_by_groups(tx, id).await?;
     let before = |unit| reached.roles.iter().find(|(known, _)| *known == unit).map(|(_, role)| *role);
     let mut changes = Vec::new();
     for unit in &change.remove_memberships {
@@ -157,7 +159,7 @@ async fn change_memberships(
     }
     for given in &change.add_memberships {
         let known = before(given.business_unit_id);
-        if known != Some(given.role) {
+        if known != Some(given.role) || by_groups.contains(&given.business_unit_id) {
             store::add_membership(tx, id, given.business_unit_id, given.role).await?;
             changes.push((given.business_unit_id, known, Some(given.role)));
         }

@@ -14,6 +14,10 @@ mod invites_store;
 mod model;
 #[cfg(feature = "store")]
 pub mod passwords;
+#[cfg(feature = "store")]
+pub mod provided;
+#[cfg(feature = "store")]
+mod provided_store;
 mod rules;
 #[cfg(feature = "store")]
 pub mod service;

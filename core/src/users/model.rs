@@ -7,7 +7,7 @@ use crate::access::Role;
 use crate::ids::{BusinessUnitId, UserId};
 
 /// One person's place in one business unit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct MembershipView {
     /// The unit.
     pub business_unit_id: BusinessUnitId,
@@ -17,6 +17,8 @@ pub struct MembershipView {
     pub name: String,
     /// What the person may do there.
     pub role: Role,
+    /// `manual`, or `oidc` if a group at the identity provider gave it, and will take it.
+    pub source: &'static str,
 }
 
 /// The caller, as they see themselves.
@@ -55,6 +57,10 @@ pub struct UserView {
     pub disabled_at: Option<DateTime<Utc>>,
     /// Whether they have a password at all.
     pub has_password: bool,
+    /// `oidc` if they are linked to an identity at the provider, else `local`.
+    pub auth_provider: &'static str,
+    /// Who they are at the provider.
+    pub external_id: Option<String>,
     /// Whether they must change it before anything else.
     pub must_change_password: bool,
     /// Until when an invitation waits to be accepted.

@@ -79,7 +79,7 @@ fn stored(row: &Row) -> StoredUser {
 // one finds that the first is no superadmin any more. Whoever opens a session of one of them waits.
 const LOCK: &str = "
     SELECT id, email, display_name, is_superadmin, disabled_at, must_change_password, password_set_by,
-           disabled_at IS NULL AND password_hash IS NOT NULL AS can_sign_in
+           disabled_at IS NULL AND has_password AS can_sign_in
     FROM users WHERE id = $1 OR ($2 AND is_superadmin) ORDER BY id FOR NO KEY UPDATE";
 
 /// The user, and every superadmin if that is asked for, locked until the transaction ends.
@@ -92,7 +92,9 @@ pub(super) async fn lock(
 }
 
 const UPDATE: &str = "
-    UPDATE users SET display_name = $2, is_superadmin = $3, updated_at = plumbline_now() WHERE id = $1";
+    UPDATE users SET display_name = $2, is_superadmin = $3, superadmin_by_group = superadmin_by_group AND $3,
+        updated_at = plumbline_now()
+    WHERE id = $1";
 
 pub(super) async fn update(
     tx: &Tx<'_>,
@@ -190,7 +192,7 @@ pub(super) async fn find_about_me(
 
 const ADD_MEMBERSHIP: &str = "
     INSERT INTO memberships (user_id, business_unit_id, role) VALUES ($1, $2, $3)
-    ON CONFLICT (user_id, business_unit_id) DO UPDATE SET role = excluded.role";
+    ON CONFLICT (user_id, business_unit_id) DO UPDATE SET role = excluded.role, source = 'manual'";
 
 pub(super) async fn add_membership(
     tx: &Tx<'_>,
@@ -213,6 +215,18 @@ pub(super) async fn remove_membership(
     Ok(())
 }
 
+const GIVEN_BY_GROUPS: &str =
+    "SELECT business_unit_id FROM memberships WHERE user_id = $1 AND source = 'oidc'";
+
+/// The units whose membership a person has by a group.
+pub(super) async fn given_by_groups(
+    query: &impl Query,
+    user: UserId,
+) -> Result<Vec<BusinessUnitId>, DbError> {
+    let rows = query.query(GIVEN_BY_GROUPS, &[&user]).await?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
+}
+
 const ROLES: &str =
     "SELECT business_unit_id, role FROM memberships WHERE user_id = $1 ORDER BY business_unit_id";
 
@@ -223,7 +237,7 @@ pub(super) async fn roles(query: &impl Query, user: UserId) -> Result<Vec<(Busin
 }
 
 const MEMBERSHIPS: &str = "
-    SELECT unit.id, unit.slug, unit.name, memberships.role
+    SELECT unit.id, unit.slug, unit.name, memberships.role, memberships.source
     FROM memberships JOIN business_units unit ON unit.id = memberships.business_unit_id
     WHERE memberships.user_id = $1 AND unit.archived_at IS NULL
     ORDER BY unit.slug";
@@ -252,7 +266,7 @@ pub(super) struct Selection {
 
 const LIST: &str = "
     SELECT u.id, u.email, u.display_name, u.is_superadmin, u.disabled_at, u.must_change_password,
-           u.password_hash IS NOT NULL AS has_password, invites.expires_at AS invite_expires_at, u.created_at,
+           u.has_password, u.oidc_subject, invites.expires_at AS invite_expires_at, u.created_at,
            u.updated_at
     FROM users u
     LEFT JOIN invites ON invites.user_id = u.id AND invites.expires_at > (SELECT plumbline_now())
@@ -264,7 +278,7 @@ const LIST: &str = "
 
 // Of every person of a page at once, and only in units that the caller sees.
 const LIST_MEMBERSHIPS: &str = "
-    SELECT memberships.user_id, unit.id, unit.slug, unit.name, memberships.role
+    SELECT memberships.user_id, unit.id, unit.slug, unit.name, memberships.role, memberships.source
     FROM memberships JOIN business_units unit ON unit.id = memberships.business_unit_id
     WHERE memberships.user_id = ANY ($1) AND ($2 OR memberships.business_unit_id = ANY ($3))
     ORDER BY unit.slug";
@@ -292,6 +306,7 @@ pub(super) async fn list(
 }
 
 fn user(row: &Row) -> UserView {
+    let external_id: Option<String> = row.get("oidc_subject");
     UserView {
         id: row.get("id"),
         email: row.get("email"),
@@ -299,6 +314,8 @@ fn user(row: &Row) -> UserView {
         is_superadmin: row.get("is_superadmin"),
         disabled_at: row.get("disabled_at"),
         has_password: row.get("has_password"),
+        auth_provider: if external_id.is_some() { "oidc" } else { "local" },
+        external_id,
         must_change_password: row.get("must_change_password"),
         invite_expires_at: row.get("invite_expires_at"),
         memberships: Vec::new(),
@@ -313,6 +330,7 @@ fn membership(row: &Row) -> Result<MembershipView, DbError> {
         slug: row.get("slug"),
         name: row.get("name"),
         role: role(row)?,
+        source: if row.get::<_, &str>("source") == "oidc" { "oidc" } else { "manual" },
     })
 }
 

@@ -92,10 +92,10 @@ pub fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {
 #[derive(Clone, Debug)]
 pub struct Client(pub Origin);
 
-impl FromRequestParts<Deps> for Client {
+impl<S: Send + Sync> FromRequestParts<S> for Client {
     type Rejection = std::convert::Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, _deps: &Deps) -> Result<Self, Self::Rejection> {
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Self::Rejection> {
         let gateway = match parts.extensions.get::<RequestContext>() {
             Some(RequestContext::ApiGatewayV2(context)) => context.http.source_ip.clone(),
             _ => None,

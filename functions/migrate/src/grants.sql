@@ -10,6 +10,7 @@ BEGIN
         SELECT * FROM (VALUES
             ('plumbline_api',        '10s'),
             ('plumbline_tfstate',    '10s'),
+            ('plumbline_signin',     '10s'),
             ('plumbline_callback',   '10s'),
             ('plumbline_worker',     '30s'),
             ('plumbline_outbound',   '30s'),
@@ -32,18 +33,22 @@ BEGIN
 END $roles$;
 
 REVOKE ALL ON ALL TABLES IN SCHEMA public
-    FROM plumbline_api, plumbline_tfstate, plumbline_callback, plumbline_worker, plumbline_outbound, plumbline_reconciler;
+    FROM plumbline_api, plumbline_tfstate, plumbline_signin, plumbline_callback, plumbline_worker, plumbline_outbound,
+        plumbline_reconciler;
 REVOKE CREATE ON SCHEMA public FROM PUBLIC;
 GRANT USAGE ON SCHEMA public
-    TO plumbline_api, plumbline_tfstate, plumbline_callback, plumbline_worker, plumbline_outbound, plumbline_reconciler;
+    TO plumbline_api, plumbline_tfstate, plumbline_signin, plumbline_callback, plumbline_worker, plumbline_outbound,
+        plumbline_reconciler;
 
 -- Everyone: which installation this is, and the audit log, which only grows: entries are written and heads moved by
 -- the database itself.
 GRANT SELECT ON installation, sweep_ticks, schema_migrations, business_units
-    TO plumbline_api, plumbline_tfstate, plumbline_callback, plumbline_worker, plumbline_outbound, plumbline_reconciler;
+    TO plumbline_api, plumbline_tfstate, plumbline_signin, plumbline_callback, plumbline_worker, plumbline_outbound,
+        plumbline_reconciler;
 REVOKE EXECUTE ON FUNCTION audit_append(uuid, text, text, text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION audit_append(uuid, text, text, text)
-    TO plumbline_api, plumbline_tfstate, plumbline_callback, plumbline_worker, plumbline_outbound, plumbline_reconciler;
+    TO plumbline_api, plumbline_tfstate, plumbline_signin, plumbline_callback, plumbline_worker, plumbline_outbound,
+        plumbline_reconciler;
 
 -- api: people, sessions, settings, runs as people change them. Not what executors report: plans, logs, artifacts.
 GRANT SELECT ON users, memberships, invites, user_presence, sessions, login_attempts, idempotency_keys, queue_units, tasks,
@@ -83,6 +88,21 @@ GRANT INSERT, UPDATE ON tfstates, quarantined_states, state_uploads, blobs TO pl
 GRANT INSERT ON state_versions TO plumbline_tfstate;
 -- Only to lock the row FOR SHARE, which Postgres allows to those who may update any column.
 GRANT UPDATE (last_seen_at) ON executors TO plumbline_tfstate;
+
+-- signin: whom the identity provider vouches for, and what groups give. No password, no session, no secret of any token.
+GRANT SELECT (id, email, display_name, is_superadmin, superadmin_by_group, disabled_at, has_password, must_change_password,
+    password_set_by, token_generation, oidc_issuer, oidc_subject) ON users TO plumbline_signin;
+GRANT INSERT (id, email, display_name, oidc_issuer, oidc_subject),
+    UPDATE (email, display_name, is_superadmin, superadmin_by_group, oidc_issuer, oidc_subject, updated_at) ON users
+    TO plumbline_signin;
+GRANT SELECT, INSERT, UPDATE, DELETE ON memberships TO plumbline_signin;
+-- Keys end with the place that they stand on.
+GRANT SELECT (id, business_unit_id, user_id, revoked_at), UPDATE (revoked_at, revoked_reason) ON api_keys
+    TO plumbline_signin;
+GRANT SELECT ON platform_config TO plumbline_signin;
+GRANT SELECT, INSERT, UPDATE ON login_attempts, oidc_sign_ins TO plumbline_signin;
+-- api trades the codes.
+GRANT SELECT, UPDATE ON oidc_sign_ins TO plumbline_api;
 
 -- callback: what executors trade, report and upload. Nothing about people.
 GRANT SELECT ON tasks, finished_tasks, queue_units, launch_budget, executors, tickets, runs, run_steps, log_chunks,
@@ -133,6 +153,7 @@ GRANT INSERT, UPDATE, DELETE ON tasks, log_chunks TO plumbline_reconciler;
 GRANT INSERT ON finished_tasks, state_versions, audit_checkpoints TO plumbline_reconciler;
 GRANT UPDATE ON launch_budget, runs, run_steps, workspaces TO plumbline_reconciler;
 GRANT UPDATE (stored_at) ON audit_checkpoints TO plumbline_reconciler;
+GRANT SELECT (created_at), DELETE ON oidc_sign_ins TO plumbline_reconciler;
 -- Locking rows asks for the right to update a column of them; the priority of a finished task means nothing any more.
 GRANT UPDATE (priority) ON finished_tasks TO plumbline_reconciler;
 -- Sealing again under another root key. Each sealed column needs SELECT of it and of the row's id, and UPDATE of it; those of

@@ -8,9 +8,10 @@ use plumbline_core::rekeys;
 use serde::Serialize;
 
 /// The roles that grants are given to, one per function.
-pub const ROLES: [&str; 7] = [
+pub const ROLES: [&str; 8] = [
     "plumbline_api",
     "plumbline_tfstate",
+    "plumbline_signin",
     "plumbline_callback",
     "plumbline_worker",
     "plumbline_outbound",

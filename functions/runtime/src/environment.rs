@@ -9,6 +9,7 @@ use plumbline_core::ids::IdSource;
 use plumbline_core::secrets::SecretText;
 
 use crate::functions::Function;
+use crate::overrides::overrides;
 use crate::{database, keys, limits, stores};
 
 /// Where STS answers, instead of its public addresses.
@@ -106,6 +107,7 @@ pub async fn deps_from(environment: &Environment) -> anyhow::Result<Deps> {
         allow_private_addresses: allow_private_addresses(environment)?,
         // Only `callback` hands out bundles.
         task_identity: None,
+        overrides: Arc::new(overrides(environment)?),
         audit_signer: stores::audit_signer(environment).await?,
         sts_endpoint: environment.find(STS_ENDPOINT).map(Into::into),
     })

@@ -9,6 +9,8 @@ pub enum Function {
     Api,
     /// Terraform's HTTP backend.
     Tfstate,
+    /// Sign-in through the identity provider.
+    Signin,
     /// What executors trade, report and upload.
     Callback,
     /// Claims and launches.
@@ -21,14 +23,22 @@ pub enum Function {
 
 impl Function {
     /// Every function.
-    pub const ALL: [Self; 6] =
-        [Self::Api, Self::Tfstate, Self::Callback, Self::Worker, Self::Outbound, Self::Reconciler];
+    pub const ALL: [Self; 7] = [
+        Self::Api,
+        Self::Tfstate,
+        Self::Signin,
+        Self::Callback,
+        Self::Worker,
+        Self::Outbound,
+        Self::Reconciler,
+    ];
 
     /// Its name, as in the name of its program `plumbline-<name>`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Api => "api",
             Self::Tfstate => "tfstate",
+            Self::Signin => "signin",
             Self::Callback => "callback",
             Self::Worker => "worker",
             Self::Outbound => "outbound",
@@ -41,6 +51,7 @@ impl Function {
         match self {
             Self::Api => "plumbline_api",
             Self::Tfstate => "plumbline_tfstate",
+            Self::Signin => "plumbline_signin",
             Self::Callback => "plumbline_callback",
             Self::Worker => "plumbline_worker",
             Self::Outbound => "plumbline_outbound",
@@ -64,6 +75,8 @@ impl Function {
                 Domain::Kubernetes,
             ],
             Self::Tfstate => &[Domain::Sessions],
+            // The client's secret is a setting of the platform; no other sealed value can be read with its role.
+            Self::Signin => &[Domain::Signin, Domain::Config],
             // Bundles carry what lets git and clouds in; nobody else's secrets are opened there.
             Self::Callback => &[
                 Domain::Executors,

@@ -17,6 +17,7 @@
 //! | `PLUMBLINE_PREVIOUS_KEY_<DOMAIN>` | keys of other roots, which only open, while a root key is replaced |
 //! | `CREDENTIAL_ENCRYPTION_KEY_PREVIOUS` | other root keys, one a line, beside the root key |
 //! | `CREDENTIAL_ENCRYPTION_KEY` | the root key, where one process is every function; never beside derived keys |
+//! | `AUTH_PROVIDER`, `AUTH_OIDC_<NAME>` | how people sign in, before what superadmins have set |
 //! | `PLUMBLINE_AUDIT_KMS_KEY` | the key of AWS KMS that signs audit checkpoints; default: the key of the domain `AUDIT` |
 //! | `PLUMBLINE_LAUNCHER` | `ecs` (default) or `local`: where executors run |
 //! | `PLUMBLINE_EXECUTOR_ROLE`, `PLUMBLINE_STS_ENDPOINT` | how `callback` knows executors on ECS |
@@ -32,6 +33,7 @@ mod identity;
 mod keys;
 mod limits;
 mod logs;
+mod overrides;
 mod stores;
 
 pub use environment::{
@@ -40,3 +42,4 @@ pub use environment::{
 pub use functions::Function;
 pub use identity::task_identity;
 pub use logs::init_logs;
+pub use overrides::{overrides, overriding};

@@ -15,6 +15,7 @@ mod git_credentials;
 mod integrations;
 mod jwt_secrets;
 mod key_owners;
+pub mod oidc_logins;
 mod permissions;
 mod presence;
 mod rekeys;

@@ -15,25 +15,25 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 
 /// Who the fake server says is signed in.
-pub(super) const EMAIL: &str = "ada@example.com";
+pub const EMAIL: &str = "ada@example.com";
 /// Appears in every token, so that a test can look for any of them.
-pub(super) const TOKEN_MARK: &str = "sesame";
+pub const TOKEN_MARK: &str = "sesame";
 const BODY_BYTES_MAX: usize = 1 << 20;
 
 /// One answer.
 #[derive(Clone, Debug)]
-pub(super) struct Reply {
+pub struct Reply {
     status: u16,
     headers: Vec<(&'static str, String)>,
     body: Vec<u8>,
 }
 
 impl Reply {
-    pub(super) fn json(body: &Value) -> Self {
+    pub fn json(body: &Value) -> Self {
         Self::status(200, body)
     }
 
-    pub(super) fn status(status: u16, body: &Value) -> Self {
+    pub fn status(status: u16, body: &Value) -> Self {
         Self {
             status,
             headers: vec![("content-type", "application/json".into())],
@@ -41,21 +41,21 @@ impl Reply {
         }
     }
 
-    pub(super) fn empty(status: u16) -> Self {
+    pub fn empty(status: u16) -> Self {
         Self { status, headers: Vec::new(), body: Vec::new() }
     }
 
-    pub(super) fn bytes(body: Vec<u8>) -> Self {
+    pub fn bytes(body: Vec<u8>) -> Self {
         Self { status: 200, headers: Vec::new(), body }
     }
 
-    pub(super) fn problem(status: u16, slug: &str, detail: &str) -> Self {
+    pub fn problem(status: u16, slug: &str, detail: &str) -> Self {
         let kind = format!("urn:plumbline:problem:{slug}");
         let body = json!({ "type": kind, "title": slug, "status": status, "detail": detail });
         Self::status(status, &body)
     }
 
-    pub(super) fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+    pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
         self
     }
@@ -63,16 +63,16 @@ impl Reply {
 
 /// One request as it arrived.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
-    pub(super) method: Method,
-    pub(super) path: String,
-    pub(super) query: String,
-    pub(super) headers: HeaderMap,
-    pub(super) body: Value,
+pub struct Asked {
+    pub method: Method,
+    pub path: String,
+    pub query: String,
+    pub headers: HeaderMap,
+    pub body: Value,
 }
 
 impl Asked {
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 }
@@ -88,13 +88,13 @@ struct Script {
 
 /// The scripted server.
 #[derive(Clone)]
-pub(super) struct FakeServer {
+pub struct FakeServer {
     address: SocketAddr,
     script: Arc<Mutex<Script>>,
 }
 
 impl FakeServer {
-    pub(super) async fn start() -> Self {
+    pub async fn start() -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("bound");
         let script = Arc::new(Mutex::new(Script::default()));
@@ -106,12 +106,12 @@ impl FakeServer {
         server
     }
 
-    pub(super) fn url(&self) -> String {
+    pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
     /// Scripts a route; of several replies each is given once, the last for ever.
-    pub(super) fn on(&self, method: &str, path: &str, replies: impl IntoIterator<Item = Reply>) {
+    pub fn on(&self, method: &str, path: &str, replies: impl IntoIterator<Item = Reply>) {
         let method = method.parse().expect("a method");
         let path = if path.starts_with("/raw/") { path.into() } else { format!("/api/v1{path}") };
         self.script
@@ -122,12 +122,12 @@ impl FakeServer {
     }
 
     /// From now on only this access token is accepted.
-    pub(super) fn accept_only(&self, token: &str) {
+    pub fn accept_only(&self, token: &str) {
         self.script.lock().expect("not poisoned").accepted = vec![token.into()];
     }
 
     /// What was asked so far, of one route.
-    pub(super) fn asked(&self, method: &str, path: &str) -> Vec<Asked> {
+    pub fn asked(&self, method: &str, path: &str) -> Vec<Asked> {
         let script = self.script.lock().expect("not poisoned");
         let of_route =
             |asked: &&Asked| asked.method == method && asked.path.trim_start_matches("/api/v1") == path;
@@ -169,7 +169,7 @@ async fn answer(State(script): State<Arc<Mutex<Script>>>, request: Request) -> R
 }
 
 /// The `n`th pair of tokens.
-pub(super) fn tokens(n: u32) -> Value {
+pub fn tokens(n: u32) -> Value {
     json!({ "access_token": format!("access-{TOKEN_MARK}-{n}"), "refresh_token": format!("refresh-{TOKEN_MARK}-{n}"),
             "token_type": "bearer", "expires_in": 900 })
 }
@@ -181,45 +181,45 @@ fn me() -> Value {
 }
 
 /// `plumb` on a machine of its own.
-pub(super) struct Plumb {
+pub struct Plumb {
     server: String,
-    pub(super) home: tempfile::TempDir,
+    pub home: tempfile::TempDir,
 }
 
 /// What one call of `plumb` left.
 #[derive(Debug)]
-pub(super) struct Ran {
-    pub(super) code: i32,
-    pub(super) stdout: String,
-    pub(super) stderr: String,
+pub struct Ran {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
 }
 
 impl Ran {
     /// Stdout as one JSON document.
-    pub(super) fn json(&self) -> Value {
+    pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error} in {self:?}"))
     }
 }
 
 impl Plumb {
-    pub(super) fn new(server: &str) -> Self {
+    pub fn new(server: &str) -> Self {
         Self { server: server.into(), home: tempfile::tempdir().expect("a directory") }
     }
 
     /// Signed in already.
-    pub(super) async fn signed_in(server: &FakeServer) -> Self {
+    pub async fn signed_in(server: &FakeServer) -> Self {
         let plumb = Self::new(&server.url());
         let ran = plumb.run_with(&["login", "--email", EMAIL, "--password-stdin"], "open please\n").await;
         assert_eq!(ran.code, 0, "{ran:?}");
         plumb
     }
 
-    pub(super) fn config(&self) -> &Path {
+    pub fn config(&self) -> &Path {
         self.home.path()
     }
 
     /// The process, not started yet; no terminal anywhere.
-    pub(super) fn command(&self, arguments: &[&str]) -> tokio::process::Command {
+    pub fn command(&self, arguments: &[&str]) -> tokio::process::Command {
         let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_plumb-under-test"));
         command
             .args(arguments)
@@ -233,12 +233,12 @@ impl Plumb {
         command
     }
 
-    pub(super) async fn run(&self, arguments: &[&str]) -> Ran {
+    pub async fn run(&self, arguments: &[&str]) -> Ran {
         self.run_with(arguments, "").await
     }
 
     /// With something on stdin. No call may show a token.
-    pub(super) async fn run_with(&self, arguments: &[&str], stdin: &str) -> Ran {
+    pub async fn run_with(&self, arguments: &[&str], stdin: &str) -> Ran {
         let mut child = self.command(arguments).spawn().expect("plumb starts");
         let mut pipe = child.stdin.take().expect("piped");
         let _ = pipe.write_all(stdin.as_bytes()).await;
@@ -248,7 +248,7 @@ impl Plumb {
 }
 
 /// Reads what a process left, and refuses a token in it.
-pub(super) fn ran(output: Output) -> Ran {
+pub fn ran(output: Output) -> Ran {
     let ran = Ran {
         code: output.status.code().unwrap_or(-1),
         stdout: String::from_utf8_lossy(&output.stdout).into(),

@@ -9,5 +9,6 @@ mod lifecycle;
 mod private_repository;
 pub mod program;
 pub mod session;
+mod sign_in;
 mod wakes;
 mod with_postgres;

@@ -30,6 +30,8 @@ impl TestPlane {
             plumbline_callback::router(self.as_function(Function::Callback))
         } else if path.starts_with("/api/v1/state/") {
             plumbline_tfstate::router(self.as_function(Function::Tfstate))
+        } else if plumbline_signin::serves(path) {
+            plumbline_signin::router(self.as_function(Function::Signin))
         } else {
             plumbline_api::router(self.as_function(Function::Api))
         };

@@ -34,6 +34,10 @@ pub async fn people(stage: &Stage) {
         let wrong = stage.plant("Credentials.password", what);
         stage.refused(Method::POST, "auth/token", "", json!({ "email": who, "password": wrong })).await;
     }
+    let code = stage.plant("CodeTrade.code", "of no sign-in");
+    let secret = stage.plant("CodeTrade.cli_secret", "of no command line");
+    let trade = json!({ "code": code, "cli_secret": secret });
+    stage.refused(Method::POST, "auth/oidc/token", "", trade).await;
     let third = stage.plant("OneTimePassword.password", "set by an admin");
     stage.put(&format!("{ada}/password"), json!({ "password": third })).await;
     stage.session(email, &third).await;

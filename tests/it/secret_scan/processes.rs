@@ -134,6 +134,10 @@ fn look(old: &BTreeSet<(u32, String)>, seen: &Mutex<Seen>) {
     for (id, stat) in all.iter().filter(|(id, stat)| !old.contains(&(**id, stat.born.clone()))) {
         let read = |what: &str| std::fs::read(format!("/proc/{id}/{what}")).unwrap_or_default();
         let (arguments, environment) = (read("cmdline"), read("environ"));
+        // It became another program meanwhile: which one it was is not known.
+        if self::stat(*id).is_none_or(|now| now.name != stat.name) {
+            continue;
+        }
         let mut seen = seen.lock().unwrap();
         *seen.looks.entry(*id).or_default() += 1;
         seen.texts.insert(("arguments", stat.name.clone(), arguments));

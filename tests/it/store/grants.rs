@@ -177,6 +177,7 @@ async fn every_role_gives_up_waiting_after_the_time_that_its_function_has() {
     for (role, statement) in [
         ("plumbline_api", "10s"),
         ("plumbline_tfstate", "10s"),
+        ("plumbline_signin", "10s"),
         ("plumbline_callback", "10s"),
         ("plumbline_worker", "30s"),
         ("plumbline_outbound", "30s"),
@@ -193,5 +194,5 @@ async fn every_role_gives_up_waiting_after_the_time_that_its_function_has() {
             assert_eq!(row.get::<_, &str>(0), expected, "{role}: {setting}");
         }
     }
-    assert_eq!(plumbline_migrate::ROLES.len(), 7, "the table has them all");
+    assert_eq!(plumbline_migrate::ROLES.len(), 8, "the table has them all");
 }

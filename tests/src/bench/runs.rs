@@ -91,6 +91,7 @@ async fn plans(report: &mut Report) -> anyhow::Result<()> {
         task_identity: None,
         audit_signer: None,
         sts_endpoint: None,
+        overrides: std::sync::Arc::default(),
     };
     // Each round of the measurement plans runs that were asked for before: their cost is another row's.
     let mut tickets = Vec::new();

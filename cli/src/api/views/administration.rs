@@ -6,6 +6,15 @@ use chrono::{DateTime, Utc};
 use serde::Deserialize;
 use serde_json::Value;
 
+/// How people sign in at a server.
+#[derive(Clone, Debug, Deserialize)]
+pub struct AuthConfig {
+    #[serde(default)]
+    pub oidc_enabled: bool,
+    #[serde(default)]
+    pub cli_loopback: bool,
+}
+
 /// The signed-in person.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Me {

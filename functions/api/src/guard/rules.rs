@@ -123,6 +123,7 @@ pub const RULES: &[Rule] = &[
     post  ("/auth/jwt-secrets",                                       May(AdministerPlatform),        Unit),
     post  ("/auth/logout",                                            Open,                           OwnUnit),
     post  ("/auth/logout-all",                                        Own,                            OwnUnit),
+    post  ("/auth/oidc/token",                                        Open,                           OwnUnit),
     post  ("/auth/refresh",                                           Open,                           OwnUnit),
     post  ("/auth/token",                                             Open,                           OwnUnit),
     get   ("/aws-accounts",                                           May(Read),                      Unit),

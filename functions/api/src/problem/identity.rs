@@ -23,6 +23,12 @@ impl From<SessionError> for Problem {
             SessionError::WrongCredentials => {
                 unauthenticated("wrong-credentials", "Sign-in failed", sentence(&detail))
             }
+            SessionError::PasswordsOff => Self::new(
+                StatusCode::FORBIDDEN,
+                "passwords-off",
+                "People sign in through the identity provider",
+                sentence(&detail),
+            ),
             SessionError::Throttled { retry_after_seconds } => Self::new(
                 StatusCode::TOO_MANY_REQUESTS,
                 "too-many-attempts",

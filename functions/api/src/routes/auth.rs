@@ -4,6 +4,9 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use plumbline_core::Deps;
+use plumbline_core::oidc_logins;
+use plumbline_core::oidc_logins::settings::Mode;
+use plumbline_core::oidc_logins::trade::CodeTrade;
 use plumbline_core::sessions::{self, TokenPair};
 use plumbline_core::users::{self, Me, Password};
 use serde::{Deserialize, Serialize};
@@ -21,6 +24,7 @@ pub(super) fn routes() -> OpenApiRouter<Deps> {
         .routes(routes!(logout))
         .routes(routes!(logout_all))
         .routes(routes!(accept_invite))
+        .routes(routes!(trade))
         .routes(routes!(config))
         .routes(routes!(me))
         .routes(routes!(change_password))
@@ -71,10 +75,12 @@ struct PasswordChange {
 /// How people sign in here.
 #[derive(Serialize, utoipa::ToSchema)]
 struct AuthConfig {
-    /// `local`: with e-mail and password.
+    /// `local` with e-mail and password, `oidc` through the identity provider, `both` either way.
     mode: &'static str,
-    /// Whether an identity provider is connected.
+    /// Whether people can sign in through an identity provider.
     oidc_enabled: bool,
+    /// The identity provider's issuer, where people sign in through it.
+    oidc_issuer: Option<String>,
     /// Whether the command line can sign in through the browser.
     cli_loopback: bool,
 }
@@ -136,8 +142,30 @@ async fn accept_invite(
 
 /// How people sign in here.
 #[utoipa::path(get, path = "/auth/config", tag = "auth", security(()), responses((status = 200, body = AuthConfig)))]
-async fn config() -> Json<AuthConfig> {
-    Json(AuthConfig { mode: "local", oidc_enabled: false, cli_loopback: false })
+async fn config(State(deps): State<Deps>) -> Result<Json<AuthConfig>, Problem> {
+    let (mode, issuer) = oidc_logins::settings::advertised(&deps.db.conn().await?, &deps).await?;
+    let enabled = mode != Mode::Local && issuer.is_some();
+    Ok(Json(AuthConfig {
+        mode: mode.as_str(),
+        oidc_enabled: enabled,
+        oidc_issuer: issuer.filter(|_| enabled),
+        cli_loopback: enabled,
+    }))
+}
+
+/// Trades the one-time code of a sign-in through the identity provider for tokens. A code is good for a minute and once;
+/// if it comes twice, the session that it opened ends.
+#[utoipa::path(post, path = "/auth/oidc/token", tag = "auth", security(()), request_body = CodeTrade, responses(
+    (status = 200, body = TokenPair),
+    (status = 401, description = "The code was used, has expired, or belongs to another program."),
+    (status = 429, description = "Too many attempts; see Retry-After."),
+))]
+async fn trade(
+    State(deps): State<Deps>,
+    Client(origin): Client,
+    Body(given): Body<CodeTrade>,
+) -> Result<Json<TokenPair>, Problem> {
+    Ok(Json(oidc_logins::trade::trade(&deps, &given, &origin).await?))
 }
 
 /// The caller. Open to those who must change their password first.
