@@ -196,6 +196,7 @@ CREATE TABLE aws_accounts (
     created_by uuid,
     created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
     updated_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    oidc_audience text,
     CONSTRAINT aws_accounts_account UNIQUE (business_unit_id, account_id),
     CONSTRAINT aws_accounts_account_id_check CHECK ((account_id ~ '^[0-9]{12}$'::text)),
     CONSTRAINT aws_accounts_business_unit_id_fkey FOREIGN KEY (business_unit_id) REFERENCES business_units(id),
@@ -205,6 +206,7 @@ CREATE TABLE aws_accounts (
     CONSTRAINT aws_accounts_pkey PRIMARY KEY (id),
     CONSTRAINT aws_accounts_roles CHECK (((plan_role_arn IS NULL) = (apply_role_arn IS NULL))),
     CONSTRAINT aws_accounts_session_duration_seconds_check CHECK (((session_duration_seconds >= 900) AND (session_duration_seconds <= 43200))),
+    CONSTRAINT aws_accounts_trust CHECK (((oidc_audience IS NULL) OR ((keys_sealed IS NULL) AND (plan_role_arn IS NOT NULL)))),
     CONSTRAINT aws_accounts_unit UNIQUE (business_unit_id, id)
 );
 
@@ -219,15 +221,17 @@ CREATE TABLE azure_subscriptions (
     default_location text NOT NULL,
     state_storage_account text,
     state_container text,
-    client_secret_sealed text NOT NULL,
+    client_secret_sealed text,
     version integer DEFAULT 1 NOT NULL,
     created_by uuid,
     created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
     updated_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    oidc_audience text,
     CONSTRAINT azure_subscriptions_business_unit_id_fkey FOREIGN KEY (business_unit_id) REFERENCES business_units(id),
     CONSTRAINT azure_subscriptions_name_check CHECK (((length(name) >= 1) AND (length(name) <= 120))),
     CONSTRAINT azure_subscriptions_pkey PRIMARY KEY (id),
     CONSTRAINT azure_subscriptions_subscription UNIQUE (business_unit_id, subscription_id),
+    CONSTRAINT azure_subscriptions_trust CHECK ((num_nonnulls(client_secret_sealed, oidc_audience) = 1)),
     CONSTRAINT azure_subscriptions_unit UNIQUE (business_unit_id, id)
 );
 
@@ -262,11 +266,19 @@ CREATE TABLE business_units (
     CONSTRAINT business_units_slug_shape CHECK (((slug ~ '^[a-z0-9][a-z0-9-]{1,62}[a-z0-9]$'::text) AND (slug <> 'all'::text)))
 );
 
+CREATE TABLE ci_issuer_wishes (
+    business_unit_id uuid NOT NULL,
+    issuer text NOT NULL,
+    asked_at timestamp with time zone NOT NULL,
+    CONSTRAINT ci_issuer_wishes_business_unit_id_fkey FOREIGN KEY (business_unit_id) REFERENCES business_units(id),
+    CONSTRAINT ci_issuer_wishes_issuer_fkey FOREIGN KEY (issuer) REFERENCES ci_issuers(issuer),
+    CONSTRAINT ci_issuer_wishes_pkey PRIMARY KEY (business_unit_id, issuer)
+);
+
 CREATE TABLE ci_issuers (
     issuer text NOT NULL,
     jwks jsonb,
     fetched_at timestamp with time zone,
-    asked_at timestamp with time zone,
     CONSTRAINT ci_issuers_pkey PRIMARY KEY (issuer)
 );
 
@@ -387,15 +399,17 @@ CREATE TABLE gcp_projects (
     default_region text NOT NULL,
     state_bucket text,
     state_prefix text,
-    service_account_sealed text NOT NULL,
+    service_account_sealed text,
     version integer DEFAULT 1 NOT NULL,
     created_by uuid,
     created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
     updated_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    workload_identity_provider text,
     CONSTRAINT gcp_projects_business_unit_id_fkey FOREIGN KEY (business_unit_id) REFERENCES business_units(id),
     CONSTRAINT gcp_projects_name_check CHECK (((length(name) >= 1) AND (length(name) <= 120))),
     CONSTRAINT gcp_projects_pkey PRIMARY KEY (id),
     CONSTRAINT gcp_projects_project UNIQUE (business_unit_id, project_id),
+    CONSTRAINT gcp_projects_trust CHECK ((num_nonnulls(service_account_sealed, workload_identity_provider) = 1)),
     CONSTRAINT gcp_projects_unit UNIQUE (business_unit_id, id)
 );
 
@@ -464,9 +478,30 @@ CREATE TABLE invites (
     created_by uuid,
     expires_at timestamp with time zone NOT NULL,
     created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT invites_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id) ON DELETE SET NULL,
     CONSTRAINT invites_pkey PRIMARY KEY (user_id),
     CONSTRAINT invites_token UNIQUE (token_hash),
     CONSTRAINT invites_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+);
+
+CREATE TABLE issuer_keys (
+    id uuid NOT NULL,
+    modulus text NOT NULL,
+    exponent text NOT NULL,
+    private_sealed text,
+    kms_key text,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    signs_since timestamp with time zone,
+    retired_at timestamp with time zone,
+    published_until timestamp with time zone,
+    CONSTRAINT issuer_keys_kms_key UNIQUE (kms_key),
+    CONSTRAINT issuer_keys_pkey PRIMARY KEY (id),
+    CONSTRAINT issuer_keys_private CHECK (
+CASE
+    WHEN (retired_at IS NULL) THEN (num_nonnulls(private_sealed, kms_key) = 1)
+    ELSE (private_sealed IS NULL)
+END),
+    CONSTRAINT issuer_keys_retired CHECK ((((retired_at IS NULL) = (published_until IS NULL)) AND ((retired_at IS NULL) OR (signs_since IS NOT NULL))))
 );
 
 CREATE TABLE jwt_secrets (
@@ -706,6 +741,7 @@ CREATE TABLE runs (
     completed_at timestamp with time zone,
     pinned_variables jsonb,
     pinned_variables_sealed text,
+    variables_removed_at timestamp with time zone,
     CONSTRAINT runs_command_check CHECK ((command = ANY (ARRAY['plan'::text, 'apply'::text, 'destroy'::text]))),
     CONSTRAINT runs_pkey PRIMARY KEY (id),
     CONSTRAINT runs_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'planning'::text, 'planned'::text, 'awaiting_approval'::text, 'applying'::text, 'applied'::text, 'failed'::text, 'cancelled'::text]))),
@@ -929,6 +965,7 @@ CREATE TABLE users (
     display_name text,
     password_hash text,
     must_change_password boolean DEFAULT false NOT NULL,
+    password_set_by uuid,
     is_superadmin boolean DEFAULT false NOT NULL,
     disabled_at timestamp with time zone,
     token_generation integer DEFAULT 1 NOT NULL,
@@ -944,6 +981,7 @@ CREATE TABLE users (
     CONSTRAINT users_oidc_issuer_check CHECK (((length(oidc_issuer) >= 1) AND (length(oidc_issuer) <= 2048))),
     CONSTRAINT users_oidc_subject_check CHECK (((length(oidc_subject) >= 1) AND (length(oidc_subject) <= 255))),
     CONSTRAINT users_oidc_whole CHECK (((oidc_issuer IS NULL) = (oidc_subject IS NULL))),
+    CONSTRAINT users_password_set_by_fkey FOREIGN KEY (password_set_by) REFERENCES users(id) ON DELETE SET NULL,
     CONSTRAINT users_pkey PRIMARY KEY (id),
     CONSTRAINT users_superadmin_by_group CHECK ((is_superadmin OR (NOT superadmin_by_group)))
 );
@@ -1089,7 +1127,13 @@ CREATE INDEX finished_tasks_subject ON public.finished_tasks USING btree (subjec
 
 CREATE INDEX finished_tasks_unit ON public.finished_tasks USING btree (business_unit_id, id);
 
+CREATE INDEX finished_tasks_with_login ON public.finished_tasks USING btree (finished_at) WHERE ((payload ->> 'login_sealed'::text) IS NOT NULL);
+
 CREATE INDEX idempotency_keys_expiry ON public.idempotency_keys USING btree (expires_at);
+
+CREATE UNIQUE INDEX issuer_keys_next ON public.issuer_keys USING btree ((1)) WHERE (signs_since IS NULL);
+
+CREATE UNIQUE INDEX issuer_keys_signing ON public.issuer_keys USING btree ((1)) WHERE ((signs_since IS NOT NULL) AND (retired_at IS NULL));
 
 CREATE UNIQUE INDEX jwt_secrets_signing ON public.jwt_secrets USING btree ((1)) WHERE (retired_at IS NULL);
 
@@ -1118,6 +1162,8 @@ CREATE INDEX runs_of_workspace ON public.runs USING btree (workspace_id, id DESC
 CREATE INDEX runs_unapproved ON public.runs USING btree (plan_expires_at) WHERE (status = 'awaiting_approval'::text);
 
 CREATE INDEX runs_waiting_for_workspace ON public.runs USING btree (workspace_id, id) WHERE waiting;
+
+CREATE INDEX runs_with_values ON public.runs USING btree (completed_at) WHERE ((completed_at IS NOT NULL) AND ((variables_sealed IS NOT NULL) OR (pinned_variables_sealed IS NOT NULL)));
 
 CREATE INDEX sessions_user ON public.sessions USING btree (user_id, id);
 

@@ -7,7 +7,7 @@ use crate::db::Db;
 use crate::executors::TaskIdentity;
 use crate::ids::IdSource;
 use crate::limits::Limits;
-use crate::ports::{BlobStore, CheckpointSigner, Waker};
+use crate::ports::{BlobStore, CheckpointSigner, NamedSigner, Waker};
 use crate::secrets::Keyring;
 
 /// The outside world as one value. Cheap to clone.
@@ -37,6 +37,38 @@ pub struct Deps {
     pub overrides: Arc<Overrides>,
     /// Signs audit checkpoints in place of our own key: a KMS. `None`: the key of the audit domain does.
     pub audit_signer: Option<Arc<dyn CheckpointSigner>>,
+    /// Sign tokens of our own issuer in place of keys in the database, one after the other as people rotate them: keys of a
+    /// KMS. Empty: keys are made here, and sealed.
+    pub issuer_signers: Arc<[NamedSigner]>,
     /// Where AWS's token service answers, instead of its public addresses.
     pub sts_endpoint: Option<Arc<str>>,
+    /// Where other services answer whose credentials are tried.
+    pub endpoints: Arc<Endpoints>,
+}
+
+/// Addresses of services, without a slash at their ends. The default is where everybody finds them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoints {
+    /// Azure's directories.
+    pub azure_directories: String,
+    /// Azure's resources; also whom tokens for them are for.
+    pub azure: String,
+    /// Where Google trades tokens.
+    pub google_oauth: String,
+    /// Slack's Web API.
+    pub slack: String,
+    /// Infracost's prices.
+    pub infracost: String,
+}
+
+impl Default for Endpoints {
+    fn default() -> Self {
+        Self {
+            azure_directories: "https://login.microsoftonline.com".into(),
+            azure: "https://management.azure.com".into(),
+            google_oauth: "https://oauth2.googleapis.com".into(),
+            slack: "https://slack.com/api".into(),
+            infracost: "https://pricing.api.infracost.io".into(),
+        }
+    }
 }

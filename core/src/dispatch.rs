@@ -41,6 +41,11 @@ pub async fn dead_lettered(
         | TaskKind::WorkspaceImport
         | TaskKind::GitCredentialTest
         | TaskKind::AwsAccountTest
+        | TaskKind::AzureSubscriptionTest
+        | TaskKind::GcpProjectTest
+        | TaskKind::ClusterTest
+        | TaskKind::SlackTest
+        | TaskKind::InfracostTest
         | TaskKind::IssuerKeys => Ok(()),
     }
 }
@@ -55,6 +60,11 @@ pub async fn lock_subject(tx: &Tx<'_>, kind: TaskKind, subject_id: uuid::Uuid) -
         | TaskKind::WorkspaceImport
         | TaskKind::GitCredentialTest
         | TaskKind::AwsAccountTest
+        | TaskKind::AzureSubscriptionTest
+        | TaskKind::GcpProjectTest
+        | TaskKind::ClusterTest
+        | TaskKind::SlackTest
+        | TaskKind::InfracostTest
         | TaskKind::IssuerKeys => Ok(()),
     }
 }

@@ -115,6 +115,8 @@ ids! {
     ApiKeyId;
     /// One secret that access tokens are signed with: `kid` in their header.
     JwtSecretId;
+    /// One key of our own issuer: `kid` in the header of its tokens.
+    IssuerKeyId;
     /// A rule by which a CI system's tokens are taken.
     TrustRuleId;
     /// One Terraform variable, or a run's own copy of it.

@@ -25,6 +25,7 @@ pub mod executors;
 pub mod git_credentials;
 pub mod idempotency;
 pub mod ids;
+pub mod issuer_keys;
 pub mod limits;
 pub mod oidc_logins;
 pub mod page;
@@ -57,4 +58,4 @@ pub mod ports;
 pub mod sweeps;
 
 #[cfg(feature = "store")]
-pub use deps::Deps;
+pub use deps::{Deps, Endpoints};

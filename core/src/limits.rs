@@ -53,6 +53,12 @@ pub struct Limits {
     pub access_token_age: Duration,
     /// Life of a refresh token.
     pub refresh_token_age: Duration,
+    /// Life of a token of our own issuer; ten minutes at most.
+    pub issuer_token_age: Duration,
+    /// How long the issuer's next key must have been published before it signs.
+    pub issuer_key_lead: Duration,
+    /// How long a key of the issuer is published after it has signed for the last time.
+    pub issuer_key_tail: Duration,
     /// Failed sign-ins per minute from one network, or for one account from a network that it is used from.
     pub logins_per_minute: i32,
     /// Failed sign-ins per minute for one account from all networks that it is not used from.
@@ -109,6 +115,9 @@ impl Default for Limits {
             idempotency_age: minutes(24 * 60),
             access_token_age: minutes(8 * 60),
             refresh_token_age: minutes(24 * 60),
+            issuer_token_age: minutes(5),
+            issuer_key_lead: minutes(60),
+            issuer_key_tail: minutes(60),
             logins_per_minute: 10,
             account_logins_per_minute: 100,
             invite_age: minutes(7 * 24 * 60),

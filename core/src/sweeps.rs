@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use crate::ports::Launcher;
 use crate::{
-    Deps, api_keys, audit, executors, idempotency, oidc_logins, presence, rekeys, runs, sessions, tasks,
-    tfstates,
+    Deps, api_keys, audit, executors, idempotency, issuer_keys, oidc_logins, presence, rekeys, runs,
+    sessions, tasks, tfstates,
 };
 
 /// What became of one sweep.
@@ -38,6 +38,7 @@ pub async fn run_all(deps: &Deps, launcher: &dyn Launcher) -> Vec<SweepReport> {
         run("audit.checkpoint", async { audit::service::checkpoint(deps).await.map(usize::from) }).await,
         run("sessions.retention", async { sessions::service::forget(deps).await.map(rows) }).await,
         run("oidc_logins.retention", async { oidc_logins::service::forget(deps).await.map(rows) }).await,
+        run("issuer_keys.retention", async { issuer_keys::service::forget(deps).await.map(rows) }).await,
         run("presence.retention", async { presence::service::forget(deps).await.map(rows) }).await,
         run("api_keys.retention", async { api_keys::service::forget(deps).await.map(rows) }).await,
         run("idempotency.retention", async { idempotency::service::forget(deps).await.map(rows) }).await,

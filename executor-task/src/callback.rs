@@ -44,6 +44,9 @@ impl Refusal {
         let message = format!("{what} was refused with {}: {text}", self.status);
         if self.is_fence() || self.slug == "stale-plan" {
             StepError::Fenced(message)
+        } else if self.slug == "lease-not-live" {
+            // Asked to stop, or renewed too late: another attempt is not refused for it.
+            StepError::Transient(message)
         } else {
             StepError::Permanent(message)
         }

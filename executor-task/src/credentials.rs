@@ -4,22 +4,24 @@
 //! file is one for as long as the call runs, where nobody but the child reads it.
 
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::Utc;
-use plumbline_core::protocol::{AwsCredentials, AwsKeys, Bundle};
-use plumbline_sts::{Sts, StsError, eks_token};
+use plumbline_core::protocol::{AwsCredentials, AwsKeys, AwsRole, Bundle, TokenFile, TokenFor};
+use plumbline_sts::{RoleSession, Sts, StsError, eks_token};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::time::Instant;
 
-use crate::callback::RETRY_PAUSE_MAX;
+use crate::callback::{Callback, RETRY_PAUSE_MAX};
 use crate::error::StepError;
 use crate::identity;
-use crate::isolation::Isolation;
+use crate::identity_tokens::{self, Place, Renewal};
 use crate::log_redaction::Secrets;
 use crate::pauses::Pauses;
-use crate::session::Layout;
+use crate::session::Session;
 use crate::settings::Settings;
 
 /// How long AWS may be away.
@@ -34,6 +36,7 @@ const KUBECONFIG_VARIABLES: &[&str] = &["KUBECONFIG", "KUBE_CONFIG_PATH"];
 pub(crate) struct Cloud {
     aws: Option<Aws>,
     cluster: Option<Cluster>,
+    token_files: Vec<TokenFile>,
 }
 
 struct Aws {
@@ -57,6 +60,7 @@ struct Eks {
 /// The credentials of one call. Their files go with it.
 pub(crate) struct Opened {
     environment: Vec<(OsString, OsString)>,
+    _renewals: Vec<Renewal>,
     _directory: Option<TempDir>,
 }
 
@@ -69,11 +73,15 @@ impl Opened {
 
 impl Cloud {
     /// Gets what the bundle leads to.
-    pub(crate) async fn prepare(settings: &Settings, bundle: &Bundle) -> Result<Self, StepError> {
+    pub(crate) async fn prepare(
+        settings: &Settings,
+        callback: &Callback,
+        bundle: &Bundle,
+    ) -> Result<Self, StepError> {
         let aws = match &bundle.aws {
             None => None,
             Some(aws) => Some(Aws {
-                keys: keys(settings, aws).await?,
+                keys: keys(settings, callback, aws, TokenFor::Aws).await?,
                 region: aws.region.clone(),
                 profile: aws.profile.clone(),
             }),
@@ -85,14 +93,14 @@ impl Cloud {
                 eks: match &access.eks {
                     None => None,
                     Some(eks) => Some(Eks {
-                        keys: keys(settings, &eks.aws).await?,
+                        keys: keys(settings, callback, &eks.aws, TokenFor::Cluster).await?,
                         region: eks.aws.sts_region.clone(),
                         cluster_name: eks.cluster_name.clone(),
                     }),
                 },
             }),
         };
-        Ok(Self { aws, cluster })
+        Ok(Self { aws, cluster, token_files: bundle.token_files.clone() })
     }
 
     /// What no log may show.
@@ -103,12 +111,7 @@ impl Cloud {
     }
 
     /// Lays out what one call needs.
-    pub(crate) fn open(
-        &self,
-        layout: &Layout,
-        isolation: Isolation,
-        secrets: &Secrets,
-    ) -> Result<Opened, StepError> {
+    pub(crate) async fn open(&self, session: &Session) -> Result<Opened, StepError> {
         // Without it a provider that has no credentials takes those of the machine that it runs on.
         let mut environment = vec![("AWS_EC2_METADATA_DISABLED".into(), "true".into())];
         let mut files = Vec::new();
@@ -119,26 +122,59 @@ impl Cloud {
             }
         }
         if let Some(cluster) = &self.cluster {
-            files.push((KUBECONFIG_VARIABLES, cluster.kubeconfig(secrets)?));
+            files.push((KUBECONFIG_VARIABLES, cluster.kubeconfig(&session.secrets)?));
         }
-        let mut directory = None;
+        if files.is_empty() && self.token_files.is_empty() {
+            return Ok(Opened { environment, _renewals: Vec::new(), _directory: None });
+        }
+        let (given, isolation) = (&session.layout.given, session.isolation);
+        let failed = || StepError::machine("the credentials cannot be laid out");
+        let directory = tempfile::Builder::new().prefix("credentials-").tempdir_in(given).map_err(failed())?;
+        isolation.share(directory.path()).map_err(failed())?;
         for (number, (names, content)) in files.into_iter().enumerate() {
-            let failed = || StepError::machine("the credentials cannot be laid out");
-            if directory.is_none() {
-                let made = tempfile::Builder::new()
-                    .prefix("credentials-")
-                    .tempdir_in(&layout.given)
-                    .map_err(failed())?;
-                isolation.share(made.path()).map_err(failed())?;
-                directory = Some(made);
-            }
-            let Some(made) = &directory else { continue };
-            let path = made.path().join(number.to_string());
+            let path = directory.path().join(number.to_string());
             std::fs::write(&path, content).map_err(failed())?;
             isolation.share(&path).map_err(failed())?;
             environment.extend(names.iter().map(|name| ((*name).into(), path.clone().into_os_string())));
         }
-        Ok(Opened { environment, _directory: directory })
+        let mut renewals = Vec::new();
+        for (number, file) in self.token_files.iter().enumerate() {
+            let path = directory.path().join(format!("token-{number}"));
+            environment.push(token_variable(file, &path));
+            renewals.push(identity_tokens::keep(place(session, file, path)).await?);
+        }
+        Ok(Opened { environment, _renewals: renewals, _directory: Some(directory) })
+    }
+}
+
+fn place(session: &Session, file: &TokenFile, path: PathBuf) -> Place {
+    Place {
+        callback: session.callback.clone(),
+        secrets: Arc::clone(&session.secrets),
+        isolation: session.isolation,
+        wanted: file.wanted(),
+        path,
+    }
+}
+
+/// What leads a cloud's libraries to the token in a file.
+fn token_variable(file: &TokenFile, path: &Path) -> (OsString, OsString) {
+    match file {
+        TokenFile::Azure => ("ARM_OIDC_TOKEN_FILE_PATH".into(), path.into()),
+        TokenFile::Gcp { workload_identity_provider, client_email } => {
+            let account = json!({
+                "type": "external_account",
+                "universe_domain": "googleapis.com",
+                "audience": format!("//iam.googleapis.com/{workload_identity_provider}"),
+                "subject_token_type": "urn:ietf:params:oauth:token-type:jwt",
+                "token_url": "https://sts.googleapis.com/v1/token",
+                "service_account_impersonation_url": format!(
+                    "https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts/{client_email}:generateAccessToken"
+                ),
+                "credential_source": { "file": path },
+            });
+            ("GOOGLE_CREDENTIALS".into(), account.to_string().into())
+        }
     }
 }
 
@@ -176,7 +212,7 @@ impl Cluster {
     fn kubeconfig(&self, secrets: &Secrets) -> Result<String, StepError> {
         let Some(eks) = &self.eks else { return Ok(self.kubeconfig.clone()) };
         let token = eks_token(&eks.keys, &eks.region, &eks.cluster_name, Utc::now());
-        secrets.add(&token);
+        secrets.add_passing(&token);
         let mut kubeconfig: Value = serde_json::from_str(&self.kubeconfig)
             .map_err(|_| StepError::Permanent("the kubeconfig of the bundle cannot be read".into()))?;
         kubeconfig["users"][0]["user"] = json!({ "token": token });
@@ -184,14 +220,26 @@ impl Cluster {
     }
 }
 
-/// The keys that the child gets. Our own role's never go there.
-async fn keys(settings: &Settings, aws: &AwsCredentials) -> Result<AwsKeys, StepError> {
+/// The keys that the child gets. Our own role's never go there, nor what lets us assume the account's.
+async fn keys(
+    settings: &Settings,
+    callback: &Callback,
+    aws: &AwsCredentials,
+    wanted: TokenFor,
+) -> Result<AwsKeys, StepError> {
     let Some(role) = &aws.role else {
         return aws.keys.clone().ok_or_else(|| {
             StepError::Permanent("the AWS account has neither keys nor roles: register it anew".into())
         });
     };
     let deadline = Instant::now() + PATIENCE;
+    let sts = Sts::new(&aws.sts_region, settings.sts_endpoint.as_deref())
+        .map_err(|error| StepError::Permanent(format!("PLUMBLINE_STS_ENDPOINT {error}")))?;
+    if aws.web_identity {
+        // The child never sees the token: with it, it could have a session without the account's session policy.
+        let token = identity_tokens::fetch(callback, wanted).await?.token;
+        return assumed(role, deadline, async || sts.assume_with_token(&token, role).await).await;
+    }
     let own;
     let asking = match (&aws.keys, &settings.task_role) {
         (Some(keys), _) => keys,
@@ -206,11 +254,18 @@ async fn keys(settings: &Settings, aws: &AwsCredentials) -> Result<AwsKeys, Step
             )));
         }
     };
-    let sts = Sts::new(&aws.sts_region, settings.sts_endpoint.as_deref())
-        .map_err(|error| StepError::Permanent(format!("PLUMBLINE_STS_ENDPOINT {error}")))?;
+    assumed(role, deadline, async || sts.assume(asking, Utc::now(), role).await).await
+}
+
+/// Asks until AWS has said yes or no.
+async fn assumed(
+    role: &AwsRole,
+    deadline: Instant,
+    ask: impl AsyncFn() -> Result<RoleSession, StsError>,
+) -> Result<AwsKeys, StepError> {
     let mut pauses = Pauses::up_to(RETRY_PAUSE_MAX);
     loop {
-        match sts.assume(asking, Utc::now(), role).await {
+        match ask().await {
             Ok(session) => return Ok(session.keys),
             Err(StsError::Refused(why)) => {
                 return Err(StepError::Permanent(format!("{} cannot be assumed: {why}", role.role_arn)));

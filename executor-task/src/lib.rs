@@ -23,6 +23,7 @@ mod files;
 mod git;
 mod git_access;
 mod identity;
+mod identity_tokens;
 mod isolation;
 mod keeper;
 mod log_redaction;

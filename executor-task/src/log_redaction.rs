@@ -2,7 +2,8 @@
 //!
 //! A safety net against accidents, not a wall against code that wants to leak.
 
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
 use base64::Engine as _;
@@ -14,48 +15,52 @@ const SECRET_BYTES_MIN: usize = 4;
 const SECRET_LINE_BYTES_MIN: usize = 8;
 /// Longer values are taken out piece by piece; in other encodings they are known by their beginning.
 const PATTERN_BYTES_MAX: usize = 4096;
+/// How many passing values are kept: those before them are over.
+const PASSING_MAX: usize = 8;
 /// Documents of JSON within documents of JSON, as policies and definitions of containers are.
 const NESTED_MAX: usize = 4;
 const GO_ESCAPES: [(&str, &str); 5] =
     [("&", "\\u0026"), ("<", "\\u003c"), (">", "\\u003e"), ("\u{2028}", "\\u2028"), ("\u{2029}", "\\u2029")];
 const MASK: &[u8] = b"(secret)";
 
-/// The values to take out. More may come to be known while logs are written.
-pub(crate) struct Secrets(RwLock<Known>);
-
-struct Known {
-    search: Option<AhoCorasick>,
-    patterns: Vec<Vec<u8>>,
+/// The values to take out.
+pub(crate) struct Secrets {
+    lasting: Vec<Vec<u8>>,
+    now: Mutex<Now>,
 }
 
-impl Known {
-    fn of(mut patterns: Vec<Vec<u8>>) -> Self {
-        patterns.retain(|pattern| pattern.len() >= SECRET_BYTES_MIN);
-        patterns.sort();
-        patterns.dedup();
-        let search = (!patterns.is_empty())
-            .then(|| AhoCorasickBuilder::new().match_kind(MatchKind::LeftmostLongest).build(&patterns).ok())
-            .flatten();
-        Self { search, patterns }
-    }
+struct Now {
+    passing: VecDeque<Vec<Vec<u8>>>,
+    search: Arc<Search>,
+}
+
+/// The values to take out at one moment.
+struct Search {
+    automaton: Option<AhoCorasick>,
+    patterns: Vec<Vec<u8>>,
 }
 
 impl Secrets {
     /// Values in clear; their encoded forms are added.
     pub(crate) fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
-        Self(RwLock::new(Known::of(values.into_iter().flat_map(forms).collect())))
+        let lasting: Vec<Vec<u8>> = values.into_iter().flat_map(forms).collect();
+        let search = Arc::new(Search::of(lasting.clone()));
+        Self { lasting, now: Mutex::new(Now { passing: VecDeque::new(), search }) }
     }
 
-    /// One more, which was made only now. What comes from now on is shown without it.
-    pub(crate) fn add(&self, value: &str) {
-        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let mut patterns = std::mem::take(&mut known.patterns);
-        patterns.extend(forms(value));
-        *known = Known::of(patterns);
+    /// One more, which is worth nothing before long: a token. After some more of them it is forgotten.
+    pub(crate) fn add_passing(&self, value: &str) {
+        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        now.passing.push_back(forms(value));
+        if now.passing.len() > PASSING_MAX {
+            now.passing.pop_front();
+        }
+        let all = self.lasting.iter().chain(now.passing.iter().flatten()).cloned().collect();
+        now.search = Arc::new(Search::of(all));
     }
 
-    fn known(&self) -> RwLockReadGuard<'_, Known> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    fn search(&self) -> Arc<Search> {
+        Arc::clone(&self.now.lock().unwrap_or_else(PoisonError::into_inner).search)
     }
 
     /// A text that is complete.
@@ -66,18 +71,29 @@ impl Secrets {
         stream.finish(self, &mut out);
         out
     }
+}
+
+impl Search {
+    fn of(mut patterns: Vec<Vec<u8>>) -> Self {
+        patterns.retain(|pattern| pattern.len() >= SECRET_BYTES_MIN);
+        patterns.sort();
+        patterns.dedup();
+        let automaton = (!patterns.is_empty())
+            .then(|| AhoCorasickBuilder::new().match_kind(MatchKind::LeftmostLongest).build(&patterns).ok())
+            .flatten();
+        Self { automaton, patterns }
+    }
 
     /// Where the part begins that the next chunk might turn into a secret.
     fn open_end(&self, buffer: &[u8]) -> usize {
-        let known = self.known();
-        let longest = known.patterns.iter().map(Vec::len).max().unwrap_or(0);
+        let longest = self.patterns.iter().map(Vec::len).max().unwrap_or(0);
         let from = buffer.len().saturating_sub(longest.saturating_sub(1));
         (from..buffer.len())
             .find(|at| {
                 let tail = &buffer[*at..];
                 // They are sorted, so those that go on after the tail follow it.
-                let next = known.patterns.partition_point(|pattern| &pattern[..] <= tail);
-                known.patterns.get(next).is_some_and(|pattern| pattern.starts_with(tail))
+                let next = self.patterns.partition_point(|pattern| &pattern[..] <= tail);
+                self.patterns.get(next).is_some_and(|pattern| pattern.starts_with(tail))
             })
             .unwrap_or(buffer.len())
     }
@@ -184,20 +200,21 @@ impl Redactor {
     /// Appends what is safe to show to `out`.
     pub(crate) fn push(&mut self, secrets: &Secrets, chunk: &[u8], out: &mut Vec<u8>) {
         self.held.extend_from_slice(chunk);
-        let open = secrets.open_end(&self.held);
-        self.release(secrets, open, out);
+        let search = secrets.search();
+        let open = search.open_end(&self.held);
+        self.release(&search, open, out);
     }
 
     /// Nothing follows.
     pub(crate) fn finish(&mut self, secrets: &Secrets, out: &mut Vec<u8>) {
         let end = self.held.len();
-        self.release(secrets, end, out);
+        self.release(&secrets.search(), end, out);
     }
 
-    fn release(&mut self, secrets: &Secrets, until: usize, out: &mut Vec<u8>) {
+    fn release(&mut self, search: &Search, until: usize, out: &mut Vec<u8>) {
         let mut done = 0;
-        if let Some(search) = &secrets.known().search {
-            for found in search.find_iter(&self.held).take_while(|found| found.start() < until) {
+        if let Some(automaton) = &search.automaton {
+            for found in automaton.find_iter(&self.held).take_while(|found| found.start() < until) {
                 out.extend_from_slice(&self.held[done..found.start()]);
                 out.extend_from_slice(MASK);
                 done = found.end();
@@ -275,11 +292,22 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_to_be_known_later_is_taken_out_from_then_on() {
-        let secrets = Secrets::new(["first-one"]);
-        assert_eq!(in_chunks(&secrets, b"first-one second-one", 4), "(secret) second-one");
-        secrets.add("second-one");
-        assert_eq!(in_chunks(&secrets, b"first-one second-one", 4), "(secret) (secret)");
+    fn a_value_that_came_later_is_taken_out_and_forgotten_after_some_more() {
+        let secrets = Secrets::new(["hunter2-hunter2"]);
+        let (mut redactor, mut out) = (Redactor::default(), Vec::new());
+        redactor.push(&secrets, b"token-0 hunter2-hunter2 tok", &mut out);
+        secrets.add_passing("token-0");
+        redactor.push(&secrets, b"en-0 ", &mut out);
+        redactor.finish(&secrets, &mut out);
+        assert_eq!(String::from_utf8(out).unwrap(), "token-0 (secret) token-0 ", "what is shown is shown");
+        assert_eq!(in_chunks(&secrets, b"a token-0 hunter2-hunter2", 5), "a (secret) (secret)");
+        for number in 1..=PASSING_MAX {
+            secrets.add_passing(&format!("token-{number}"));
+        }
+        assert_eq!(
+            in_chunks(&secrets, b"token-0 token-1 token-8 hunter2-hunter2", 3),
+            "token-0 (secret) (secret) (secret)"
+        );
     }
 
     #[test]

@@ -63,7 +63,7 @@ pub(crate) async fn run(settings: Settings) -> Outcome {
         let layout = Layout::make(settings.work_dir.as_deref(), isolation)
             .map_err(StepError::machine("no working directory"))?;
         let git_access = GitAccess::open(&bundle.source).await;
-        let cloud = Cloud::prepare(&settings, &bundle).await?;
+        let cloud = Cloud::prepare(&settings, &callback, &bundle).await?;
         let session = Session {
             secrets: Arc::new(secrets_of(&bundle, &git_access, &cloud)),
             git_access,

@@ -171,8 +171,7 @@ impl<'a> Terraform<'a> {
         args: &[&str],
         proxy: &StateProxy,
     ) -> Result<Ended, StepError> {
-        let Session { cloud, layout, isolation, secrets, .. } = self.session;
-        let cloud = cloud.open(layout, *isolation, secrets)?;
+        let cloud = self.session.cloud.open(self.session).await?;
         let given = Given::write(self.session, &self.directory)?;
         let mut environment = self.session.credentials();
         environment.extend(cloud.environment());

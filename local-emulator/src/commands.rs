@@ -115,6 +115,9 @@ struct Up {
     /// registry.
     #[arg(long)]
     provider_mirror: Option<PathBuf>,
+    /// Where AWS's token service answers, instead of its public addresses.
+    #[arg(long, env = "PLUMBLINE_STS_ENDPOINT", value_name = "URL")]
+    sts_endpoint: Option<String>,
     /// How the log is written.
     #[arg(long, value_enum, default_value = "text")]
     log: Format,
@@ -182,6 +185,7 @@ async fn run_emulator(up: Up) -> anyhow::Result<u8> {
         programs,
         repositories: up.repositories.map(std::fs::canonicalize).transpose()?,
         provider_mirror: up.provider_mirror.map(std::fs::canonicalize).transpose()?,
+        sts_endpoint: up.sts_endpoint,
         limits: Limits::default(),
     };
     let mut emulator = tokio::select! {

@@ -211,8 +211,10 @@ async fn assemble(
         allow_private_addresses: true,
         task_identity: None,
         audit_signer: None,
-        sts_endpoint: None,
         overrides: Arc::new(plumbline_runtime::overrides(&Environment::of_process())?),
+        issuer_signers: Arc::new([]),
+        endpoints: Arc::default(),
+        sts_endpoint: options.sts_endpoint.as_deref().map(Into::into),
     };
     let new_password = ensure_admin(&deps, &secrets.admin_password).await?;
     let launcher = functions::launcher(options, &home.private_directory("executors")?)?;

@@ -141,6 +141,9 @@ pub(crate) fn executor_environment(options: &Options) -> Vec<(String, String)> {
     if let Some(mirror) = &options.provider_mirror {
         variables.push(("PLUMBLINE_PROVIDER_MIRROR".to_owned(), mirror.display().to_string()));
     }
+    if let Some(endpoint) = &options.sts_endpoint {
+        variables.push(("PLUMBLINE_STS_ENDPOINT".to_owned(), endpoint.clone()));
+    }
     variables.push(("PLUMBLINE_TOOL_CACHE".to_owned(), options.cache.join("tools").display().to_string()));
     variables
 }

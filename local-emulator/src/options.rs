@@ -66,6 +66,8 @@ pub struct Options {
     pub repositories: Option<PathBuf>,
     /// Executors take the providers that lie in this directory from there.
     pub provider_mirror: Option<PathBuf>,
+    /// Where AWS's token service answers, for executors and tests of accounts; its public addresses without it.
+    pub sts_endpoint: Option<String>,
     /// The product's limits.
     pub limits: Limits,
 }
@@ -89,6 +91,7 @@ impl Options {
             programs: programs.into(),
             repositories: None,
             provider_mirror: None,
+            sts_endpoint: None,
             limits: Limits { bcrypt_cost: 4, ..Limits::default() },
         }
     }

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use http::{Method, StatusCode};
-use plumbline_core::access::Role;
 use plumbline_core::audit::Action;
 use plumbline_core::protocol::ArtifactKind;
 use plumbline_core::rekeys;
@@ -44,6 +43,7 @@ enum Story {
     RootKey,
     GitCredentials,
     OidcLogins,
+    Issuer,
 }
 
 /// Who the entry must name.
@@ -59,13 +59,16 @@ fn row(action: Action) -> (Story, &'static str, By) {
     use By::{Person, System};
     match action {
         A::Login | A::Logout | A::SessionRefreshReused => (Story::SignIn, "session", Person),
-        // Done to a user, by nobody that is known.
+        // What is done by nobody that is known here is the system's.
         A::LoginFailed | A::UserBootstrap => (Story::SignIn, "user", System),
         A::ApiKeyCreate | A::ApiKeyRegenerate | A::ApiKeyRotate | A::ApiKeyRevoke => {
             (Story::Keys, "api_key", Person)
         }
         A::JwtSecretCreate => (Story::SignIn, "jwt_secret", System),
         A::JwtSecretRotate => (Story::Settings, "jwt_secret", Person),
+        A::IssuerKeyCreate => (Story::Issuer, "issuer_key", System),
+        A::IssuerKeyRotate => (Story::Issuer, "issuer_key", Person),
+        A::IdentityTokenIssue => (Story::Issuer, "aws_account", System),
         A::ConfigWrite | A::ConfigDelete => (Story::Settings, "config", Person),
         A::BusinessUnitCreate | A::BusinessUnitUpdate | A::BusinessUnitArchive | A::BusinessUnitUnarchive => {
             (Story::Units, "business_unit", Person)
@@ -83,7 +86,6 @@ fn row(action: Action) -> (Story, &'static str, By) {
         | A::SessionEndAll => (Story::Passwords, "user", Person),
         A::SessionEnd => (Story::Passwords, "session", Person),
         A::CiTrustRuleCreate | A::CiTrustRuleDelete => (Story::CiLogins, "ci_trust_rule", Person),
-        // By a job, which is nobody that is known here.
         A::CiLogin => (Story::CiLogins, "api_key", System),
         A::CiLoginFailed => (Story::CiLogins, "business_unit", System),
         A::WorkspaceCreate | A::WorkspaceUpdate | A::WorkspaceDelete => {
@@ -98,7 +100,6 @@ fn row(action: Action) -> (Story, &'static str, By) {
         | A::VariableSetDelete
         | A::VariableSetAttach
         | A::VariableSetDetach => (Story::Variables, "variable_set", Person),
-        // Done to a person and to a session by whoever the provider vouched for, or has a code that was used.
         A::UserLink => (Story::OidcLogins, "user", System),
         A::SignInCodeReused => (Story::OidcLogins, "session", System),
         A::RunSecretsUse => (Story::Variables, "run", System),
@@ -110,13 +111,17 @@ fn row(action: Action) -> (Story, &'static str, By) {
         A::AwsAccountCreate | A::AwsAccountUpdate | A::AwsAccountDelete | A::AwsAccountTest => {
             (Story::Accounts, "aws_account", Person)
         }
-        A::AzureSubscriptionCreate | A::AzureSubscriptionUpdate | A::AzureSubscriptionDelete => {
-            (Story::Accounts, "azure_subscription", Person)
-        }
-        A::GcpProjectCreate | A::GcpProjectUpdate | A::GcpProjectDelete => {
+        A::AzureSubscriptionCreate
+        | A::AzureSubscriptionUpdate
+        | A::AzureSubscriptionDelete
+        | A::AzureSubscriptionTest => (Story::Accounts, "azure_subscription", Person),
+        A::GcpProjectCreate | A::GcpProjectUpdate | A::GcpProjectDelete | A::GcpProjectTest => {
             (Story::Accounts, "gcp_project", Person)
         }
-        A::ClusterCreate | A::ClusterUpdate | A::ClusterDelete => (Story::Accounts, "cluster", Person),
+        A::ClusterCreate | A::ClusterUpdate | A::ClusterDelete | A::ClusterTest => {
+            (Story::Accounts, "cluster", Person)
+        }
+        A::IntegrationTest => (Story::Settings, "integration", Person),
         A::CredentialsUse => (Story::Accounts, "aws_account", System),
         A::RunTrigger | A::RunApprove | A::RunRead => (Story::Applied, "run", Person),
         A::RunPlanned | A::RunApplyBegin | A::RunEnd => (Story::Applied, "run", System),
@@ -178,23 +183,6 @@ async fn every_action_comes_about_and_says_who_did_what_to_which() {
     }
 }
 
-/// A key's life.
-async fn keys() -> TestPlane {
-    let plane = TestPlane::start().await;
-    let admin = plane.user(Role::Admin).await;
-    let call = async |method: &str, below: &str, body: Value| {
-        let path = format!("/api/v1/api-keys{below}");
-        let (status, _, answer) = plane.call(method, &path, admin.as_str(), body).await;
-        assert!(status.is_success(), "{method} {below}: {answer}");
-        answer["id"].as_str().unwrap().to_owned()
-    };
-    let id = call("POST", "", json!({ "name": "ci" })).await;
-    call("POST", &format!("/{id}/regenerate"), Value::Null).await;
-    let successor = call("POST", &format!("/{id}/rotate"), json!({})).await;
-    call("DELETE", &format!("/{successor}"), Value::Null).await;
-    plane
-}
-
 /// Actions on something else than a run that still belong to one.
 fn of_a_run(action: Action) -> bool {
     matches!(
@@ -203,6 +191,7 @@ fn of_a_run(action: Action) -> bool {
             | Action::WorkspaceUnblock
             | Action::GitCredentialUse
             | Action::CredentialsUse
+            | Action::IdentityTokenIssue
             | Action::ExecutorTicketReused
             | Action::ExecutorIdentityRefused
             | Action::ExecutorLost
@@ -212,7 +201,7 @@ fn of_a_run(action: Action) -> bool {
 async fn tell(story: Story) -> TestPlane {
     match story {
         Story::SignIn => sign_in().await,
-        Story::Keys => keys().await,
+        Story::Keys => stories::keys().await,
         Story::CiLogins => crate::api::ci_logins::story().await,
         Story::Units => units().await,
         Story::People => stories::people().await,
@@ -220,6 +209,7 @@ async fn tell(story: Story) -> TestPlane {
         Story::Settings => settings::settings().await,
         Story::Workspaces => workspaces().await,
         Story::Accounts => settings::accounts().await,
+        Story::Issuer => settings::issuer().await,
         Story::Variables => settings::variables().await,
         Story::Repositories => repositories().await,
         Story::Applied => applied().await,

@@ -2,6 +2,7 @@
 //! signatures, which no emulator does. It makes every signature again with AWS's own signer and compares.
 
 mod roles;
+mod web_identity;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -22,6 +23,7 @@ use tokio::sync::Semaphore;
 
 pub use roles::GivenSession;
 use roles::Role;
+pub use web_identity::Trust;
 
 pub const REGION: &str = "eu-central-1";
 pub const HOST: &str = "sts.eu-central-1.amazonaws.com";
@@ -50,6 +52,7 @@ pub struct Canned {
 struct Service {
     principals: BTreeMap<String, Principal>,
     roles: BTreeMap<String, Role>,
+    trusts: BTreeMap<String, Trust>,
     sessions: Vec<GivenSession>,
     canned: Option<Canned>,
     requests: usize,
@@ -214,12 +217,23 @@ async fn identify(
 ) -> Response {
     fake.service().requests += 1;
     let _open = fake.gate.acquire().await.unwrap();
-    let mut service = fake.service();
-    if let Some(Canned { status, location, body }) = service.canned.clone() {
+    let canned = fake.service().canned.clone();
+    if let Some(Canned { status, location, body }) = canned {
         let location = location.map(|location| [("location", location)]);
         return (status, location, body).into_response();
     }
     let form: BTreeMap<String, String> = url::form_urlencoded::parse(body.as_bytes()).into_owned().collect();
+    if form.get("Action").is_some_and(|action| action == "AssumeRoleWithWebIdentity") {
+        // Nobody signs it: the token says who asks.
+        if headers.contains_key("authorization") {
+            return said(Err(("InvalidAction", "it is signed".into())));
+        }
+        return said(match web_identity::judge(&form).await {
+            Ok(claims) => web_identity::assume(&mut fake.service(), &fake.url, &claims, &form),
+            Err(refused) => Err(refused),
+        });
+    }
+    let mut service = fake.service();
     let answer = match judge(&service, &method, &uri, &headers, &body) {
         Err(code) => Err((code, String::new())),
         Ok(arn) if form["Action"] == "AssumeRole" => roles::assume(&mut service, &fake.url, &arn, &form),
@@ -231,6 +245,10 @@ async fn identify(
             arn.split(':').nth(4).unwrap_or_default()
         )),
     };
+    said(answer)
+}
+
+fn said(answer: Result<String, (&'static str, String)>) -> Response {
     match answer {
         Ok(answer) => answer.into_response(),
         Err((code, message)) => {

@@ -4,7 +4,9 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod again;
+mod fake_cluster;
 mod fake_github;
+mod fake_services;
 mod fake_sts;
 mod idp;
 mod moto;

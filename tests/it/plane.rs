@@ -90,6 +90,8 @@ impl TestPlane {
             allow_private_addresses: false,
             task_identity: None,
             audit_signer: None,
+            issuer_signers: Arc::new([]),
+            endpoints: Arc::default(),
             sts_endpoint: None,
             overrides: Arc::default(),
         };

@@ -14,8 +14,14 @@ const ANSWER_BYTES_MAX: usize = 64 << 10;
 /// Longest code of an error that is repeated.
 const CODE_CHARS_MAX: usize = 64;
 /// Codes of errors that are no judgement about a request, whatever their status.
-const PASSING: [&str; 4] =
-    ["Throttling", "ThrottlingException", "RequestLimitExceeded", "ServiceUnavailable"];
+const PASSING: [&str; 5] = [
+    "Throttling",
+    "ThrottlingException",
+    "RequestLimitExceeded",
+    "ServiceUnavailable",
+    // It could not fetch an issuer's keys.
+    "IDPCommunicationError",
+];
 const SERVICE: &str = "sts";
 
 /// The endpoint cannot be used.

@@ -2,8 +2,8 @@
 
 use chrono::{DateTime, Utc};
 use plumbline_core::protocol::{AwsKeys, AwsRole};
-use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use reqwest::{RequestBuilder, Url};
 
 use crate::endpoint::{self, Answer, Endpoint, EndpointError, Refusal};
 use crate::request;
@@ -89,18 +89,23 @@ impl Sts {
             form.push((format!("Tags.member.{number}.Value"), value.clone()));
         }
         let text = self.ask(keys, at, &form).await?;
-        let session = element(&text, "AssumeRoleResult").and_then(|result| {
-            let credentials = element(result, "Credentials")?;
-            Some(RoleSession {
-                keys: AwsKeys {
-                    access_key_id: plain(credentials, "AccessKeyId")?.into(),
-                    secret_access_key: plain(credentials, "SecretAccessKey")?.into(),
-                    session_token: Some(plain(credentials, "SessionToken")?.into()),
-                },
-                arn: plain(element(result, "AssumedRoleUser")?, "Arn")?.into(),
-            })
-        });
-        session.ok_or_else(unreadable)
+        session(&text, "AssumeRoleResult")
+    }
+
+    /// A session of a role that trusts the issuer of the token. Nothing is signed: the token says who asks, and the tags.
+    pub async fn assume_with_token(&self, token: &str, role: &AwsRole) -> Result<RoleSession, StsError> {
+        let duration = role.duration_seconds.to_string();
+        let mut form = vec![
+            ("Action", "AssumeRoleWithWebIdentity"),
+            VERSION,
+            ("RoleArn", &role.role_arn),
+            ("RoleSessionName", &role.session_name),
+            ("WebIdentityToken", token),
+            ("DurationSeconds", &duration),
+        ];
+        form.extend(role.session_policy.iter().map(|policy| ("Policy", policy.as_str())));
+        let call = self.endpoint.post().header(CONTENT_TYPE, request::CONTENT_TYPE).body(url_form(&form));
+        session(&answer(call).await?, "AssumeRoleWithWebIdentityResult")
     }
 
     async fn ask(
@@ -129,12 +134,32 @@ impl Sts {
         if let Some(token) = &keys.session_token {
             call = call.header("x-amz-security-token", secret_header(token)?);
         }
-        match endpoint::send(call.body(body)).await {
-            Answer::Fine(text) => Ok(text),
-            Answer::Refused(refusal) => Err(StsError::Refused(sentence(&refusal))),
-            Answer::Unavailable(why) => Err(StsError::Unavailable(why)),
-        }
+        answer(call.body(body)).await
     }
+}
+
+async fn answer(call: RequestBuilder) -> Result<String, StsError> {
+    match endpoint::send(call).await {
+        Answer::Fine(text) => Ok(text),
+        Answer::Refused(refusal) => Err(StsError::Refused(sentence(&refusal))),
+        Answer::Unavailable(why) => Err(StsError::Unavailable(why)),
+    }
+}
+
+/// The session in the answer's element of this name.
+fn session(text: &str, result: &str) -> Result<RoleSession, StsError> {
+    let session = element(text, result).and_then(|result| {
+        let credentials = element(result, "Credentials")?;
+        Some(RoleSession {
+            keys: AwsKeys {
+                access_key_id: plain(credentials, "AccessKeyId")?.into(),
+                secret_access_key: plain(credentials, "SecretAccessKey")?.into(),
+                session_token: Some(plain(credentials, "SessionToken")?.into()),
+            },
+            arn: plain(element(result, "AssumedRoleUser")?, "Arn")?.into(),
+        })
+    });
+    session.ok_or_else(unreadable)
 }
 
 fn url_form(form: &[(impl AsRef<str>, impl AsRef<str>)]) -> String {

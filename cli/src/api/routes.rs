@@ -187,6 +187,9 @@ routes! {
     UPDATE_CLUSTER: 1 = Put "/api/v1/clusters/{id}";
     DELETE_CLUSTER: 1 = Delete "/api/v1/clusters/{id}";
     TEST_AWS_ACCOUNT: 1 = Post "/api/v1/aws-accounts/{id}/test";
+    TEST_AZURE_SUBSCRIPTION: 1 = Post "/api/v1/azure-subscriptions/{id}/test";
+    TEST_GCP_PROJECT: 1 = Post "/api/v1/gcp-projects/{id}/test";
+    TEST_CLUSTER: 1 = Post "/api/v1/clusters/{id}/test";
     LIST_VARIABLES: 0 = Get "/api/v1/variables";
     CREATE_VARIABLE: 0 = Post "/api/v1/variables";
     GET_VARIABLE: 1 = Get "/api/v1/variables/{id}";
@@ -256,6 +259,8 @@ routes! {
     SET_TUNABLE: 1 = Put "/api/v1/runtime-config/{key}";
     UNSET_TUNABLE: 1 = Delete "/api/v1/runtime-config/{key}";
     TUNABLE_HISTORY: 1 = Get "/api/v1/runtime-config/{key}/history";
+    LIST_ISSUER_KEYS: 0 = Get "/api/v1/auth/issuer-keys";
+    ROTATE_ISSUER_KEY: 0 = Post "/api/v1/auth/issuer-keys";
     ROTATE_JWT_SECRET: 0 = Post "/api/v1/auth/jwt-secrets";
 
     GET_CHECKOV: 0 = Get "/api/v1/integrations/checkov";
@@ -270,10 +275,12 @@ routes! {
     UPDATE_INFRACOST: 0 = Put "/api/v1/integrations/infracost";
     DELETE_INFRACOST: 0 = Delete "/api/v1/integrations/infracost";
     INFRACOST_HISTORY: 0 = Get "/api/v1/integrations/infracost/history";
+    TEST_INFRACOST: 0 = Post "/api/v1/integrations/infracost/test";
     GET_SLACK: 0 = Get "/api/v1/integrations/slack";
     UPDATE_SLACK: 0 = Put "/api/v1/integrations/slack";
     DELETE_SLACK: 0 = Delete "/api/v1/integrations/slack";
     SLACK_HISTORY: 0 = Get "/api/v1/integrations/slack/history";
+    TEST_SLACK: 0 = Post "/api/v1/integrations/slack/test";
     GET_SMTP: 0 = Get "/api/v1/integrations/smtp";
     UPDATE_SMTP: 0 = Put "/api/v1/integrations/smtp";
     DELETE_SMTP: 0 = Delete "/api/v1/integrations/smtp";

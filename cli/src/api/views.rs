@@ -11,8 +11,8 @@ use serde_json::Value;
 
 pub use administration::{
     ApiKey, AuthConfig, BusinessUnit, CiTrustRule, ConfigChange, GitCredential, GitCredentialTest,
-    GitCredentialUsage, Invite, JwtSecret, MaskedSecret, Me, Membership, MintedApiKey, Session, Tunable,
-    User, UsingWorkspace,
+    GitCredentialUsage, Invite, IssuerKey, JwtSecret, MaskedSecret, Me, Membership, MintedApiKey,
+    RotatedIssuerKey, Session, Tunable, User, UsingWorkspace,
 };
 pub use variables::{Attachment, Effective, EffectiveVariable, Variable, VariableSet, VariableSource};
 

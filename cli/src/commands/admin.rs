@@ -6,6 +6,8 @@ use serde_json::json;
 use crate::api::routes;
 use crate::api::views::JwtSecret;
 use crate::app::App;
+use crate::args::PageArgs;
+use crate::commands::issuer_keys;
 use crate::commands::rekeys::{self, RekeyArgs};
 use crate::outcome::Outcome;
 
@@ -21,6 +23,17 @@ pub enum AdminCommand {
         #[arg(long, value_name = "N")]
         overlap_minutes: Option<u32>,
     },
+    /// List the keys that sign tokens for clouds.
+    IssuerKeys {
+        #[command(flatten)]
+        page: PageArgs,
+    },
+    /// Sign tokens for clouds with the next key. Both stay published while tokens of the old one live.
+    RotateIssuerKey {
+        /// The old key leaked: publish it no more. Runs that hold a token of it get a new one.
+        #[arg(long)]
+        at_once: bool,
+    },
 }
 
 /// Runs one of them.
@@ -35,5 +48,7 @@ pub async fn run(app: &App, command: AdminCommand) -> anyhow::Result<Outcome> {
                 screen.print(&format!("Access tokens are signed with the secret {} from now on.", made.kid))
             })
         }
+        AdminCommand::IssuerKeys { page } => issuer_keys::list(app, page).await,
+        AdminCommand::RotateIssuerKey { at_once } => issuer_keys::rotate(app, at_once).await,
     }
 }

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Map, Value};
 
 use super::config::{boolean, done, history, masked, number, on_the_command_line, read_file, shown};
+use super::trials;
 use super::workspaces::pair;
 use crate::api::Document;
 use crate::api::routes::{self, Route};
@@ -39,6 +40,14 @@ pub enum IntegrationCommand {
         /// Do not ask.
         #[arg(long, short)]
         yes: bool,
+    },
+    /// Ask the service whether it takes what is set (admins).
+    Test {
+        #[arg(value_enum)]
+        integration: Testable,
+        /// Do not wait for the result; print the task.
+        #[arg(long)]
+        no_wait: bool,
     },
     /// List who changed what, and when (operators).
     History {
@@ -86,6 +95,15 @@ pub enum Name {
     Notification,
 }
 
+/// Which integration can be tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Testable {
+    /// Asks Slack who the bot is.
+    Slack,
+    /// Asks Infracost for nothing, with the key.
+    Infracost,
+}
+
 /// The calls about one integration.
 struct Calls {
     get: Route<0>,
@@ -124,6 +142,24 @@ impl Name {
     }
 }
 
+async fn test(app: &App, integration: Testable, no_wait: bool) -> anyhow::Result<Outcome> {
+    let (route, asking) = match integration {
+        Testable::Slack => (routes::TEST_SLACK, "asking Slack"),
+        Testable::Infracost => (routes::TEST_INFRACOST, "asking Infracost"),
+    };
+    let started = app.client.call(route, []).creates(None).send().await?;
+    trials::tell(app, &started, no_wait, asking, |found| {
+        let text = |name: &str| found[name].as_str().unwrap_or("…").to_owned();
+        match integration {
+            Testable::Slack => {
+                vec![format!("It works: the bot is {} of {}.", text("bot_name"), text("team_name"))]
+            }
+            Testable::Infracost => vec!["It works: Infracost takes the key.".to_owned()],
+        }
+    })
+    .await
+}
+
 /// Runs one of them.
 pub async fn run(app: &App, command: IntegrationCommand) -> anyhow::Result<Outcome> {
     match command {
@@ -131,6 +167,7 @@ pub async fn run(app: &App, command: IntegrationCommand) -> anyhow::Result<Outco
             let found = app.client.call(integration.calls().get, []).send().await?;
             show(app, &found)
         }
+        IntegrationCommand::Test { integration, no_wait } => test(app, integration, no_wait).await,
         IntegrationCommand::Set(set) => {
             let calls = set.integration.calls();
             let seen = app.client.call(calls.get, []).send().await?;

@@ -15,8 +15,9 @@ use crate::access::{Actor, Scope};
 use crate::audit::{self, Action, Entry};
 use crate::business_units;
 use crate::db::{DbError, Query, Tx};
-use crate::ids::{ClusterId, ExecutorId, RunId};
-use crate::protocol::{AwsCredentials, AwsRole, ClusterAccess, EksAccess, RunPhase};
+use crate::ids::{ClusterId, ExecutorId, RunId, WorkspaceId};
+use crate::issuer_keys::{self, IssuerOff};
+use crate::protocol::{AwsCredentials, AwsRole, ClusterAccess, EksAccess, RunPhase, TokenFile};
 use crate::secrets::SealError;
 use crate::workspaces::Workspace;
 
@@ -43,6 +44,8 @@ pub struct Granted {
     pub cluster: Option<ClusterAccess>,
     /// For Azure and GCP, as their providers read it.
     pub environment: BTreeMap<String, String>,
+    /// Tokens instead of secrets, for those two.
+    pub token_files: Vec<TokenFile>,
     /// What no log may show.
     pub secrets: Vec<String>,
     /// What was granted and what not, without any of it.
@@ -68,6 +71,12 @@ pub async fn for_attempt(
         grant_cluster(query, deps, asked, id, &mut granted).await?;
     }
     Ok(granted)
+}
+
+/// The AWS account whose credentials the workspace's runs get.
+pub(super) fn aws_number(workspace: &Workspace) -> Option<&str> {
+    let place = Some(workspace.aws_account_id.as_str()).filter(|account| *account != GLOBAL);
+    workspace.state_aws_account_id.as_deref().or(place)
 }
 
 /// Records that an executor got them: one entry for each account. The last statements of the trade.
@@ -104,8 +113,7 @@ async fn grant_aws(
     asked: Asked<'_>,
     granted: &mut Granted,
 ) -> Result<(), CredentialsError> {
-    let place = Some(asked.workspace.aws_account_id.as_str()).filter(|account| *account != GLOBAL);
-    let Some(number) = asked.workspace.state_aws_account_id.as_deref().or(place) else { return Ok(()) };
+    let Some(number) = aws_number(asked.workspace) else { return Ok(()) };
     let unit = asked.workspace.business_unit_id;
     let Some(account) = aws::store::find_by_number(query, unit, number).await? else {
         let missing =
@@ -129,6 +137,9 @@ async fn aws_credentials(
     let what = || format!("AWS account {}", account.account_id);
     let keys = aws::service::open(deps, account).map_err(|error| unusable(what, error))?;
     let fields = &account.fields;
+    if fields.oidc_audience.is_some() {
+        issuer_keys::service::issuer(deps).map_err(|off| no_issuer(what, off))?;
+    }
     let role_arn = match asked.phase {
         RunPhase::Plan => fields.plan_role_arn.clone(),
         RunPhase::Apply => fields.apply_role_arn.clone(),
@@ -141,13 +152,18 @@ async fn aws_credentials(
             session_name: format!("plumbline-{}", asked.run_id),
             duration_seconds: fields.session_duration_seconds.min(longest_session(deps, asked.phase)),
             session_policy: fields.session_policy.as_ref().map(ToString::to_string),
-            tags: session_tags(query, asked).await?,
+            tags: {
+                let unit =
+                    business_units::service::find_slug(query, asked.workspace.business_unit_id).await?;
+                session_tags(&unit.unwrap_or_default(), asked.workspace.id, asked.run_id, asked.phase)
+            },
         }),
     };
     let region = &asked.workspace.region;
     Ok(AwsCredentials {
         keys,
         role,
+        web_identity: fields.oidc_audience.is_some(),
         sts_region: fields.default_region.clone(),
         region: if aws::is_region(region) { region.clone() } else { fields.default_region.clone() },
         profile: fields.aws_profile_name.clone(),
@@ -165,23 +181,24 @@ fn longest_session(deps: &Deps, phase: RunPhase) -> i32 {
 }
 
 /// What policies of the account can ask for, and its own log shows. None of it can change while the run lives.
-async fn session_tags(
-    query: &impl Query,
-    asked: Asked<'_>,
-) -> Result<BTreeMap<String, String>, CredentialsError> {
-    let unit = business_units::service::find_slug(query, asked.workspace.business_unit_id).await?;
-    let phase = match asked.phase {
+pub(crate) fn session_tags(
+    unit_slug: &str,
+    workspace: WorkspaceId,
+    run: RunId,
+    phase: RunPhase,
+) -> BTreeMap<String, String> {
+    let phase = match phase {
         RunPhase::Plan => "plan",
         RunPhase::Apply => "apply",
     };
-    Ok([
-        ("plumbline:unit", unit.unwrap_or_default()),
-        ("plumbline:workspace", asked.workspace.id.to_string()),
-        ("plumbline:run", asked.run_id.to_string()),
+    [
+        ("plumbline:unit", unit_slug.to_owned()),
+        ("plumbline:workspace", workspace.to_string()),
+        ("plumbline:run", run.to_string()),
         ("plumbline:phase", phase.to_owned()),
     ]
     .map(|(key, value)| (key.to_owned(), value))
-    .into())
+    .into()
 }
 
 async fn grant_azure(
@@ -196,15 +213,25 @@ async fn grant_azure(
     let found = azure::store::find_by_azure_id(query, unit, id).await?;
     let subscription = found.ok_or_else(|| gone(what))?;
     let secret = azure::service::open(deps, &subscription).map_err(|error| unusable(what, error))?;
+    let way_in = match secret {
+        Some(secret) => {
+            granted.secrets.push(secret.expose().to_owned());
+            ("ARM_CLIENT_SECRET", secret.expose().to_owned())
+        }
+        None => {
+            issuer_keys::service::issuer(deps).map_err(|off| no_issuer(what, off))?;
+            granted.token_files.push(TokenFile::Azure);
+            ("ARM_USE_OIDC", "true".to_owned())
+        }
+    };
     granted.used.push(used(asked, Cloud::Azure, id, None, None));
-    granted.secrets.push(secret.expose().to_owned());
     let fields = subscription.fields;
     granted.environment.extend(
         [
             ("ARM_SUBSCRIPTION_ID", subscription.subscription_id),
             ("ARM_TENANT_ID", fields.tenant_id),
             ("ARM_CLIENT_ID", fields.client_id),
-            ("ARM_CLIENT_SECRET", secret.expose().to_owned()),
+            way_in,
         ]
         .map(|(name, value)| (name.to_owned(), value)),
     );
@@ -222,15 +249,25 @@ async fn grant_gcp(
     let found = gcp::store::find_by_gcp_id(query, asked.workspace.business_unit_id, id).await?;
     let project = found.ok_or_else(|| gone(what))?;
     let key = gcp::service::open(deps, &project).map_err(|error| unusable(what, error))?;
+    match (key, project.fields.workload_identity_provider) {
+        (Some(key), _) => {
+            granted.secrets.push(key.private_key().to_owned());
+            granted.environment.insert("GOOGLE_CREDENTIALS".into(), key.to_json());
+        }
+        (None, Some(workload_identity_provider)) => {
+            issuer_keys::service::issuer(deps).map_err(|off| no_issuer(what, off))?;
+            let client_email = project.client_email;
+            granted.token_files.push(TokenFile::Gcp { workload_identity_provider, client_email });
+        }
+        (None, None) => {
+            let why = "it has neither a key nor the provider of a pool".into();
+            return Err(CredentialsError::Unusable { account: what(), why });
+        }
+    }
     granted.used.push(used(asked, Cloud::Gcp, id, None, None));
-    granted.secrets.push(key.private_key().to_owned());
     granted.environment.extend(
-        [
-            ("GOOGLE_CREDENTIALS", key.to_json()),
-            ("GOOGLE_PROJECT", project.project_id),
-            ("GOOGLE_REGION", project.fields.default_region),
-        ]
-        .map(|(name, value)| (name.to_owned(), value)),
+        [("GOOGLE_PROJECT", project.project_id), ("GOOGLE_REGION", project.fields.default_region)]
+            .map(|(name, value)| (name.to_owned(), value)),
     );
     Ok(())
 }
@@ -288,6 +325,10 @@ fn used(
 
 fn gone(account: impl Fn() -> String) -> CredentialsError {
     CredentialsError::Unusable { account: account(), why: "it is not registered any more".into() }
+}
+
+fn no_issuer(account: impl Fn() -> String, off: IssuerOff) -> CredentialsError {
+    CredentialsError::Unusable { account: account(), why: format!("it trusts tokens, and {off}") }
 }
 
 fn unusable(account: impl Fn() -> String, error: SealError) -> CredentialsError {

@@ -22,6 +22,8 @@ mod service;
 mod store;
 #[cfg(feature = "store")]
 pub mod tasks;
+#[cfg(feature = "store")]
+pub mod trusting;
 
 #[cfg(feature = "store")]
 pub use error::{CloudAccountError, CredentialsError};

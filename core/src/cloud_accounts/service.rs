@@ -4,10 +4,15 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::{CloudAccountError, MaskedSecret, UsedBy};
+use crate::Deps;
 use crate::access::{Ctx, Permission};
 use crate::audit::{Action, Entry};
-use crate::ids::BusinessUnitId;
+use crate::business_units;
+use crate::db::Tx;
+use crate::ids::{BusinessUnitId, TaskId};
+use crate::issuer_keys::{self, IssuerOff};
 use crate::secrets::SealError;
+use crate::tasks::{self, NewTask, TaskKind};
 use crate::workspaces::InvalidField;
 
 /// A field that names what the unit has not registered, or what only another unit has: one answer for both.
@@ -70,4 +75,35 @@ pub(super) fn entry(
 pub(super) fn changed_fields(before: &Value, after: &Value) -> Vec<String> {
     let fields = before.as_object().into_iter().flatten();
     fields.filter(|(name, value)| after[name.as_str()] != **value).map(|(name, _)| name.clone()).collect()
+}
+
+/// Queues the task that tries an account's credentials. The entry that records it is the caller's.
+pub(super) async fn enqueue_test(
+    tx: &Tx<'_>,
+    deps: &Deps,
+    ctx: &Ctx,
+    kind: TaskKind,
+    (unit, id): (BusinessUnitId, Uuid),
+) -> Result<TaskId, CloudAccountError> {
+    business_units::service::require_in_use::<CloudAccountError>(tx, ctx, unit).await?;
+    let asked_by = ctx.person()?;
+    // Only who asked may read the result, so two people's requests are two tasks.
+    let key = format!("{}:{id}:{asked_by}", kind.as_str());
+    let mut task = NewTask::new(kind, unit, id, key);
+    task.traceparent = ctx.traceparent.clone();
+    task.requested_by = Some(asked_by);
+    Ok(tasks::service::enqueue(tx, deps.ids, &task).await?.task_id())
+}
+
+/// Refuses to trust tokens that nobody makes.
+pub(super) fn require_issuer(
+    deps: &Deps,
+    field: &'static str,
+    trusting: Option<&str>,
+) -> Result<(), InvalidField> {
+    if trusting.is_none() {
+        return Ok(());
+    }
+    let off = |off: IssuerOff| InvalidField::new(field, format!("cannot be used here: {off}"));
+    issuer_keys::service::issuer(deps).map(drop).map_err(off)
 }

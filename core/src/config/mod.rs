@@ -16,6 +16,8 @@ mod rules;
 pub mod service;
 #[cfg(feature = "store")]
 mod store;
+#[cfg(feature = "store")]
+pub mod tasks;
 #[cfg(test)]
 mod tests;
 #[cfg(feature = "store")]
@@ -28,4 +30,6 @@ pub use model::{Fallback, Kind, Level, SecretShape, Setting, TextShape, TimeUnit
 pub use overrides::{OverrideError, Overrides};
 #[cfg(feature = "store")]
 pub use values::Values;
-pub use views::{Changed, FieldView, HistoryEntry, IntegrationView, SecretView, SettingView};
+pub use views::{
+    Changed, FieldView, HistoryEntry, InfracostTest, IntegrationView, SecretView, SettingView, SlackTest,
+};

@@ -13,10 +13,11 @@ use crate::Deps;
 use crate::access::{Ctx, Permission};
 use crate::audit::{self, Action, Entry};
 use crate::db::{DbError, Query, Tx};
-use crate::ids::BusinessUnitId;
+use crate::ids::{BusinessUnitId, TaskId};
 use crate::limits::Limits;
 use crate::page::{Page, PageRequest};
 use crate::secrets::{Domain, Place};
+use crate::tasks::{self, NewTask, TaskKind};
 use crate::workspaces::service::local_repos;
 
 /// The platform's values of some settings, for whoever acts by them. One round trip.
@@ -150,6 +151,35 @@ pub async fn integration_history(
 ) -> Result<Page<HistoryEntry>, ConfigError> {
     ctx.require(Permission::ReadIntegrations)?;
     history(deps, Owner::Unit(ctx.unit()?), &integration.settings(), page).await
+}
+
+/// Asks the service whether it takes what the unit has set, by a short task, in the caller's transaction.
+pub async fn request_test(
+    tx: &Tx<'_>,
+    deps: &Deps,
+    ctx: &Ctx,
+    integration: &Integration,
+    kind: TaskKind,
+) -> Result<TaskId, ConfigError> {
+    ctx.require(Permission::AdministerIntegrations)?;
+    let (unit, asked_by) = (ctx.unit()?, ctx.person()?);
+    // Only who asked may read the result, so two people's requests are two tasks.
+    let mut task = NewTask::new(kind, unit, unit, format!("{}:{unit}:{asked_by}", kind.as_str()));
+    task.traceparent = ctx.traceparent.clone();
+    task.requested_by = Some(asked_by);
+    let task_id = tasks::service::enqueue(tx, deps.ids, &task).await?.task_id();
+    let entry = Entry {
+        business_unit_id: Some(unit),
+        actor: ctx.actor.clone(),
+        action: Action::IntegrationTest,
+        resource_type: "integration",
+        resource_id: integration.name.to_owned(),
+        workspace_id: None,
+        run_id: None,
+        details: json!({ "task_id": task_id }),
+    };
+    audit::service::record(tx, &entry).await?;
+    Ok(task_id)
 }
 
 /// One person's edit of settings that are seen together.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::model::{Setting, Value};
@@ -150,4 +150,26 @@ pub(super) fn describe(setting: &Setting) -> SettingView {
         updated_by: None,
         updated_at: None,
     }
+}
+
+/// What a test found: the result of its task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct SlackTest {
+    /// Whether all of it works.
+    pub ok: bool,
+    /// What does not.
+    pub detail: Option<String>,
+    /// What people call the workspace that the bot belongs to.
+    pub team_name: Option<String>,
+    /// What the bot is called there.
+    pub bot_name: Option<String>,
+}
+
+/// What a test found: the result of its task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct InfracostTest {
+    /// Whether all of it works.
+    pub ok: bool,
+    /// What does not.
+    pub detail: Option<String>,
 }

@@ -40,6 +40,7 @@ migrations! {
     1013 "api_keys";
     1014 "rekeys";
     1015 "oidc";
+    1016 "issuer";
     1017 "run_secret_retention";
 }
 

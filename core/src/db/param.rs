@@ -72,6 +72,6 @@ macro_rules! optional_ids {
 
 optional_ids! {
     BusinessUnitId UserId WorkspaceId RunId TaskId ExecutorId StateVersionId QuarantinedStateId StateUploadId BlobId
-    ArtifactId SessionId ApiKeyId TrustRuleId JwtSecretId GitCredentialId AwsAccountId AzureSubscriptionId
+    ArtifactId SessionId ApiKeyId TrustRuleId JwtSecretId IssuerKeyId GitCredentialId AwsAccountId AzureSubscriptionId
     GcpProjectId ClusterId VariableId VariableSetId
 }

@@ -113,6 +113,7 @@ async fn issue(
         environment: attempt.granted.environment,
         aws: attempt.granted.aws,
         cluster: attempt.granted.cluster,
+        token_files: attempt.granted.token_files,
         secrets: attempt.granted.secrets,
         steps: attempt.steps,
         state: attempt.state,

@@ -5,10 +5,12 @@ mod blob_store;
 mod caller_identity;
 mod checkpoint_signer;
 mod launcher;
+mod token_signer;
 mod waker;
 
 pub use blob_store::{BlobError, BlobHead, BlobStore, UploadTerms, check_key, holds};
 pub use caller_identity::{CallerArn, CallerIdentity, IdentityError};
 pub use checkpoint_signer::{CheckpointSigner, SignerError};
 pub use launcher::{ExecutorFate, LaunchError, LaunchRequest, Launcher};
+pub use token_signer::{NamedSigner, TokenSigner};
 pub use waker::Waker;

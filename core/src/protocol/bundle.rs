@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{AwsCredentials, ClusterAccess, IdentityProof};
+use super::{AwsCredentials, ClusterAccess, IdentityProof, TokenFile};
 use crate::digest::Sha256Digest;
 use crate::git_credentials::GitSecret;
 use crate::ids::{ExecutorId, RunId, StateVersionId, TaskId, WorkspaceId};
@@ -67,6 +67,9 @@ pub struct Bundle {
     /// How they get into a cluster.
     #[serde(default)]
     pub cluster: Option<ClusterAccess>,
+    /// Tokens of the installation's own issuer for plan and apply.
+    #[serde(default)]
+    pub token_files: Vec<TokenFile>,
     /// What no log may show, beside secret variables and what the credentials hold by their names.
     #[serde(default)]
     pub secrets: Vec<String>,

@@ -30,6 +30,9 @@ pub struct AwsCredentials {
     pub keys: Option<AwsKeys>,
     /// The role to assume; `None`: the keys themselves are used.
     pub role: Option<AwsRole>,
+    /// Whether the role is assumed with a token of the installation's own issuer, and with no keys.
+    #[serde(default)]
+    pub web_identity: bool,
     /// Where STS is asked for the role.
     pub sts_region: String,
     /// Where calls go that name no region.

@@ -7,6 +7,7 @@
 mod bundle;
 mod credentials;
 mod identity;
+mod identity_tokens;
 mod presigned;
 mod reports;
 
@@ -16,6 +17,7 @@ pub use bundle::{
 };
 pub use credentials::{AwsCredentials, AwsKeys, AwsRole, ClusterAccess, EksAccess};
 pub use identity::IdentityProof;
+pub use identity_tokens::{IdentityToken, IdentityTokenRequest, TokenFile, TokenFor};
 pub use presigned::Presigned;
 pub use reports::{
     ApplyBegun, ApplyDone, ArtifactKind, AttemptFailed, CancelMode, FailureKind, HeartbeatAnswer, LogAnswer,

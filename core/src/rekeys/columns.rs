@@ -92,6 +92,8 @@ sealed_columns! {
       set "sealed = fresh.new", bound to "unit_config" "sealed" }
     { Sessions "jwt_secrets" "sealed", id "id", row "id", value "sealed",
       set "sealed = fresh.new", bound to "jwt_secrets" "sealed" }
+    { Issuer "issuer_keys" "private_sealed", id "id", row "id", value "private_sealed",
+      set "private_sealed = fresh.new", bound to "issuer_keys" "private_sealed" }
     { Git "tasks" "payload.login_sealed", id "id", row "subject_id", value "payload ->> 'login_sealed'",
       set "payload = jsonb_set(sealed_row.payload, '{login_sealed}', to_jsonb(fresh.new))",
       bound to "tasks" "payload" }

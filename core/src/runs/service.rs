@@ -152,6 +152,15 @@ pub async fn find_workspace_of(
     Ok(store::find(query, Some(unit), id).await?.map(|run| run.run.workspace_id))
 }
 
+/// The branch of a run of the unit.
+pub async fn find_branch(
+    query: &impl Query,
+    unit: BusinessUnitId,
+    id: RunId,
+) -> Result<Option<String>, DbError> {
+    Ok(store::find(query, Some(unit), id).await?.map(|run| run.run.branch))
+}
+
 /// The same for a task that may be about no run.
 pub async fn find_workspace_of_task(
     query: &impl Query,

@@ -54,6 +54,11 @@ pub fn phase_of(kind: TaskKind) -> Option<RunPhase> {
         | TaskKind::WorkspaceImport
         | TaskKind::GitCredentialTest
         | TaskKind::AwsAccountTest
+        | TaskKind::AzureSubscriptionTest
+        | TaskKind::GcpProjectTest
+        | TaskKind::ClusterTest
+        | TaskKind::SlackTest
+        | TaskKind::InfracostTest
         | TaskKind::IssuerKeys => None,
     }
 }

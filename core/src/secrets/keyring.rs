@@ -37,11 +37,13 @@ pub enum Domain {
     Instances,
     /// The cookie of a sign-in that is under way at the identity provider.
     Signin,
+    /// Private keys of our own issuer.
+    Issuer,
 }
 
 impl Domain {
     /// Every domain.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Sessions,
         Self::Executors,
         Self::Audit,
@@ -55,6 +57,7 @@ impl Domain {
         Self::Variables,
         Self::Instances,
         Self::Signin,
+        Self::Issuer,
     ];
 
     /// The word in salts and in names of environment variables.
@@ -73,6 +76,7 @@ impl Domain {
             Self::Variables => "variables",
             Self::Instances => "instances",
             Self::Signin => "signin",
+            Self::Issuer => "issuer",
         }
     }
 
@@ -89,7 +93,8 @@ impl Domain {
             | Self::Kubernetes
             | Self::Git
             | Self::Variables
-            | Self::Instances => true,
+            | Self::Instances
+            | Self::Issuer => true,
         }
     }
 

@@ -23,8 +23,8 @@ mod sweeps_store;
 mod tests;
 
 pub use model::{
-    Backoff, ClaimedTask, Enqueued, FailedAttempt, FinishedOutcome, Lease, LeasePhase, NewTask, TaskClass,
-    TaskError, TaskKind, TaskStatus, TaskView,
+    Backoff, ClaimedTask, Enqueued, FailedAttempt, FinishedOutcome, Lease, LeasePhase, LiveLease, NewTask,
+    TaskClass, TaskError, TaskKind, TaskStatus, TaskView,
 };
 pub use rules::{
     AttemptExecutor, NOT_BEGUN_DELAY, Silent, UNSTARTED_MAX, Verdict, after_failure, attempts_max, backoff,

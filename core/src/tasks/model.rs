@@ -58,6 +58,16 @@ kinds! {
     GitCredentialTest => "git_credential_test", Short;
     /// Ask AWS who the credentials of a registered account are.
     AwsAccountTest => "aws_account_test", Short;
+    /// Ask Azure whether a registered subscription's service principal gets in.
+    AzureSubscriptionTest => "azure_subscription_test", Short;
+    /// Ask Google whether the key of a registered project works.
+    GcpProjectTest => "gcp_project_test", Short;
+    /// Ask a registered cluster whether its kubeconfig gets in.
+    ClusterTest => "cluster_test", Short;
+    /// Ask Slack who the unit's bot is.
+    SlackTest => "slack_test", Short;
+    /// Ask Infracost whether it takes the unit's key.
+    InfracostTest => "infracost_test", Short;
     /// Fetch the public keys of an issuer of CI systems' tokens.
     IssuerKeys => "issuer_keys", Short;
 }
@@ -247,6 +257,15 @@ pub struct Lease {
     pub task_id: TaskId,
     /// Its fencing token at the claim.
     pub token: i64,
+}
+
+/// A lease of which more is known than that nobody has taken it away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LiveLease {
+    /// The database's time.
+    pub now: DateTime<Utc>,
+    /// When the attempt is over, however often it is renewed.
+    pub attempt_ends_at: DateTime<Utc>,
 }
 
 /// A task in the hands of a worker.

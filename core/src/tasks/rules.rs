@@ -16,6 +16,11 @@ pub fn attempts_max(kind: TaskKind) -> i32 {
         | TaskKind::WorkspaceImport
         | TaskKind::GitCredentialTest
         | TaskKind::AwsAccountTest
+        | TaskKind::AzureSubscriptionTest
+        | TaskKind::GcpProjectTest
+        | TaskKind::ClusterTest
+        | TaskKind::SlackTest
+        | TaskKind::InfracostTest
         | TaskKind::IssuerKeys => 2,
     }
 }
@@ -28,7 +33,11 @@ pub(super) fn replay_needs(kind: TaskKind) -> Option<Permission> {
         TaskKind::WorkspaceBranches => Some(Permission::ReplayTasks),
         TaskKind::RepositoryDiscover | TaskKind::WorkspaceImport => Some(Permission::AdministerWorkspaces),
         TaskKind::GitCredentialTest => Some(Permission::AdministerGitCredentials),
-        TaskKind::AwsAccountTest => Some(Permission::AdministerCloudAccounts),
+        TaskKind::AwsAccountTest
+        | TaskKind::AzureSubscriptionTest
+        | TaskKind::GcpProjectTest
+        | TaskKind::ClusterTest => Some(Permission::AdministerCloudAccounts),
+        TaskKind::SlackTest | TaskKind::InfracostTest => Some(Permission::AdministerIntegrations),
         TaskKind::IssuerKeys => Some(Permission::AdministerKeys),
     }
 }

@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::rules::{after_failure, attempts_max, backoff};
 use super::store::{self, Claim, ClaimTerms, Leaving};
 use super::{
-    Backoff, ClaimedTask, Enqueued, FailedAttempt, FinishedOutcome, Lease, LeasePhase, NewTask, TaskClass,
-    TaskError,
+    Backoff, ClaimedTask, Enqueued, FailedAttempt, FinishedOutcome, Lease, LeasePhase, LiveLease, NewTask,
+    TaskClass, TaskError,
 };
 use crate::db::{Db, DbError, Query, Tx};
 use crate::ids::{IdSource, TaskId};
@@ -88,6 +88,16 @@ pub async fn lock_held(tx: &Tx<'_>, lease: Lease) -> Result<ClaimedTask, TaskErr
 /// The task of an attempt, if the lease is still held. Takes no lock: use it where the run's row is locked later.
 pub async fn find_held(query: &impl Query, lease: Lease) -> Result<Option<ClaimedTask>, DbError> {
     store::find_held(query, lease).await
+}
+
+/// The lease, if it is more than held: renewed in time, within the attempt's time, and not asked to stop.
+pub async fn find_live(query: &impl Query, lease: Lease) -> Result<Option<LiveLease>, DbError> {
+    store::find_live(query, lease).await
+}
+
+/// The same, and nothing changes it until the transaction ends.
+pub async fn lock_live(tx: &Tx<'_>, lease: Lease) -> Result<Option<LiveLease>, DbError> {
+    store::lock_live(tx, lease).await
 }
 
 /// The executor has traded its ticket: from now on the lease is short and renewed by heartbeats. Refused for an

@@ -6,7 +6,8 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::{
-    ClaimedTask, FinishedOutcome, Lease, LeasePhase, NewTask, TaskClass, TaskKind, TaskStatus, TaskView,
+    ClaimedTask, FinishedOutcome, Lease, LeasePhase, LiveLease, NewTask, TaskClass, TaskKind, TaskStatus,
+    TaskView,
 };
 use crate::access::TraceParent;
 use crate::db::{DbError, Query, Row};
@@ -116,6 +117,35 @@ const LOCK_HELD: &str = "
 pub(super) async fn lock_held(query: &impl Query, lease: Lease) -> Result<Option<ClaimedTask>, DbError> {
     let row = query.query_opt(LOCK_HELD, &[&lease.task_id, &lease.token]).await?;
     row.as_ref().map(claimed_from_row).transpose()
+}
+
+macro_rules! live {
+    ($lock:literal) => {
+        concat!(
+            "SELECT plumbline_now() AS now, attempt_ends_at FROM tasks
+             WHERE id = $1 AND lease_token = $2 AND status = 'running' AND lease_phase = 'live'
+               AND lease_expires_at > plumbline_now() AND attempt_ends_at > plumbline_now()
+               AND cancel_requested_at IS NULL ",
+            $lock
+        )
+    };
+}
+
+const FIND_LIVE: &str = live!("");
+const LOCK_LIVE: &str = live!("FOR UPDATE");
+
+fn live(row: &Row) -> LiveLease {
+    LiveLease { now: row.get("now"), attempt_ends_at: row.get("attempt_ends_at") }
+}
+
+/// The lease if it is renewed, within the attempt's time, and nobody has asked the attempt to stop.
+pub(super) async fn find_live(query: &impl Query, lease: Lease) -> Result<Option<LiveLease>, DbError> {
+    Ok(query.query_opt(FIND_LIVE, &[&lease.task_id, &lease.token]).await?.as_ref().map(live))
+}
+
+/// The same, with the task's row locked.
+pub(super) async fn lock_live(query: &impl Query, lease: Lease) -> Result<Option<LiveLease>, DbError> {
+    Ok(query.query_opt(LOCK_LIVE, &[&lease.task_id, &lease.token]).await?.as_ref().map(live))
 }
 
 // A cancelled attempt that has not begun gets nothing. The wall clock starts at the first trade, not at a repeated one.

@@ -24,7 +24,8 @@ use plumbline_core::Deps;
 /// If a route has no rule, or a rule no route: neither is ever deployed.
 pub fn router(deps: Deps) -> Router {
     let guarded = ROUTES.clone().layer(from_fn_with_state(deps.clone(), guard::guard));
-    layers::wrap(guarded.with_state(deps))
+    // Not behind the guard, whose rules are those of the API: what clouds read is open to everybody.
+    layers::wrap(guarded.merge(routes::issuer_keys::documents()).with_state(deps))
 }
 
 static ROUTES: LazyLock<Router<Deps>> = LazyLock::new(|| {

@@ -6,6 +6,7 @@ mod cloud_accounts;
 mod config;
 mod git_credentials;
 mod identity;
+mod issuer_keys;
 mod oidc_logins;
 mod tasks;
 mod tfstates;

@@ -72,6 +72,10 @@ GRANT SELECT, INSERT, UPDATE ON platform_config, unit_config, jwt_secrets TO plu
 -- What was done to a setting is never written again.
 GRANT SELECT, INSERT ON platform_config_history, unit_config_history TO plumbline_api;
 GRANT SELECT, INSERT, UPDATE, DELETE ON aws_accounts, azure_subscriptions, gcp_projects, clusters TO plumbline_api;
+-- The public halves, and which key signs. It takes a private half away and reads none.
+GRANT SELECT (id, modulus, exponent, kms_key, created_at, signs_since, retired_at, published_until) ON issuer_keys
+    TO plumbline_api;
+GRANT UPDATE (private_sealed, signs_since, retired_at, published_until) ON issuer_keys TO plumbline_api;
 GRANT INSERT, UPDATE, DELETE ON variables, variable_sets TO plumbline_api;
 GRANT INSERT, DELETE ON variable_set_workspaces TO plumbline_api;
 
@@ -116,6 +120,8 @@ GRANT UPDATE ON launch_budget, executors, tickets, runs, run_steps, workspaces T
 GRANT UPDATE (last_used_at) ON git_credentials TO plumbline_callback;
 -- What a bundle hands out; written by people alone.
 GRANT SELECT ON aws_accounts, azure_subscriptions, gcp_projects, clusters TO plumbline_callback;
+-- It signs tokens, and makes the keys that sign.
+GRANT SELECT, INSERT ON issuer_keys TO plumbline_callback;
 
 -- worker: claims and launches.
 GRANT SELECT ON tasks, finished_tasks, queue_units, launch_budget, executors, tickets, runs, run_steps, workspaces, blobs,
@@ -131,11 +137,8 @@ GRANT UPDATE (last_used_at) ON git_credentials TO plumbline_outbound;
 GRANT INSERT, UPDATE, DELETE ON tasks TO plumbline_outbound;
 GRANT INSERT, UPDATE ON workspaces, queue_units, blobs TO plumbline_outbound;
 GRANT INSERT ON finished_tasks, tfstates TO plumbline_outbound;
--- Whose credentials are to be tried.
-GRANT SELECT ON aws_accounts TO plumbline_outbound;
--- Whether what a path names is registered; none of its credentials.
-GRANT SELECT (business_unit_id, subscription_id) ON azure_subscriptions TO plumbline_outbound;
-GRANT SELECT (business_unit_id, project_id) ON gcp_projects TO plumbline_outbound;
+-- Whose credentials are to be tried. Of settings those of units alone.
+GRANT SELECT ON aws_accounts, azure_subscriptions, gcp_projects, clusters, unit_config TO plumbline_outbound;
 
 GRANT SELECT, UPDATE (jwks, fetched_at) ON ci_issuers TO plumbline_outbound;
 
@@ -146,6 +149,7 @@ GRANT SELECT ON user_presence, sessions, login_attempts, idempotency_keys, tasks
 GRANT DELETE ON api_keys, user_presence, sessions, login_attempts, idempotency_keys, finished_tasks, blobs, jwt_secrets
     TO plumbline_reconciler;
 GRANT SELECT (id, accepted_until) ON jwt_secrets TO plumbline_reconciler;
+GRANT SELECT (kms_key, published_until), DELETE ON issuer_keys TO plumbline_reconciler;
 GRANT SELECT (trust_rule_id, expires_at) ON api_keys TO plumbline_reconciler;
 GRANT INSERT, UPDATE ON sweep_ticks, queue_units, executors, tickets, artifacts, blobs, tfstates, quarantined_states,
     state_uploads TO plumbline_reconciler;
@@ -169,5 +173,6 @@ GRANT SELECT (id, secret_sealed), UPDATE (secret_sealed) ON git_credentials TO p
 GRANT SELECT, UPDATE (sealed) ON platform_config TO plumbline_reconciler;
 GRANT SELECT (id, sealed), UPDATE (sealed) ON unit_config TO plumbline_reconciler;
 GRANT SELECT (id, sealed), UPDATE (sealed) ON jwt_secrets TO plumbline_reconciler;
+GRANT SELECT (id, private_sealed), UPDATE (private_sealed) ON issuer_keys TO plumbline_reconciler;
 GRANT UPDATE ON rekeys TO plumbline_reconciler;
 GRANT INSERT, UPDATE ON rekey_columns TO plumbline_reconciler;

@@ -30,8 +30,7 @@ fn failed(why: String) -> AwsTest {
 async fn try_out(sts: &Sts, trial: &AwsTrial, at: DateTime<Utc>) -> Result<AwsTest, StsError> {
     let Some(keys) = &trial.keys else {
         return Ok(failed(
-            "it has no keys: its roles are assumed by executors with a role of their own, and only a run shows whether they may"
-                .into(),
+            "it has no keys: executors assume its roles, and only a run shows whether they may".into(),
         ));
     };
     let caller = sts.caller(keys, at).await?;

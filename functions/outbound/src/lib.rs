@@ -3,7 +3,12 @@
 //! The worker hands over a task that it has claimed, and settles it with the answer: in the same process on one
 //! machine, by an invocation on AWS.
 
+mod asking;
 mod aws_accounts;
+mod azure_subscriptions;
+mod clusters;
+mod gcp_projects;
+mod integrations;
 
 use plumbline_core::Deps;
 use plumbline_core::ids::TaskId;
@@ -20,6 +25,11 @@ pub async fn handle(deps: &Deps, task: &ClaimedTask) -> Result<Value, FailedAtte
         TaskKind::WorkspaceBranches => workspaces::tasks::branches(deps, task).await,
         TaskKind::GitCredentialTest => git_credentials::tasks::test(deps, task).await,
         TaskKind::AwsAccountTest => aws_accounts::test(deps, task).await,
+        TaskKind::AzureSubscriptionTest => azure_subscriptions::test(deps, task).await,
+        TaskKind::GcpProjectTest => gcp_projects::test(deps, task).await,
+        TaskKind::ClusterTest => clusters::test(deps, task).await,
+        TaskKind::SlackTest => integrations::slack(deps, task).await,
+        TaskKind::InfracostTest => integrations::infracost(deps, task).await,
         TaskKind::IssuerKeys => ci_logins::tasks::fetch_keys(deps, task).await,
         TaskKind::RunPlan | TaskKind::RunApply => {
             Err(FailedAttempt::Permanent("this kind of task needs an executor".into()))

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plumbline_core::Deps;
 use plumbline_core::db::Db;
 use plumbline_core::ids::IdSource;
 use plumbline_core::secrets::SecretText;
+use plumbline_core::{Deps, Endpoints};
 
 use crate::functions::Function;
 use crate::overrides::overrides;
-use crate::{database, keys, limits, stores};
+use crate::{database, keys, limits, signers, stores};
 
 /// Where STS answers, instead of its public addresses.
 pub(crate) const STS_ENDPOINT: &str = "PLUMBLINE_STS_ENDPOINT";
@@ -108,9 +108,27 @@ pub async fn deps_from(environment: &Environment) -> anyhow::Result<Deps> {
         // Only `callback` hands out bundles.
         task_identity: None,
         overrides: Arc::new(overrides(environment)?),
-        audit_signer: stores::audit_signer(environment).await?,
+        audit_signer: signers::audit_signer(environment).await?,
+        issuer_signers: signers::issuer_signers(environment).await?,
         sts_endpoint: environment.find(STS_ENDPOINT).map(Into::into),
+        endpoints: Arc::new(endpoints(environment)),
     })
+}
+
+/// Where the services answer whose credentials are tried.
+fn endpoints(environment: &Environment) -> Endpoints {
+    let usual = Endpoints::default();
+    let of = |name: &str, usual: String| match environment.find(name) {
+        Some(address) => address.trim_end_matches('/').to_owned(),
+        None => usual,
+    };
+    Endpoints {
+        azure_directories: of("PLUMBLINE_AZURE_LOGIN_ENDPOINT", usual.azure_directories),
+        azure: of("PLUMBLINE_AZURE_ENDPOINT", usual.azure),
+        google_oauth: of("PLUMBLINE_GOOGLE_OAUTH_ENDPOINT", usual.google_oauth),
+        slack: of("PLUMBLINE_SLACK_ENDPOINT", usual.slack),
+        infracost: of("PLUMBLINE_INFRACOST_ENDPOINT", usual.infracost),
+    }
 }
 
 /// Only the database: `migrate` needs nothing else, and no keys.

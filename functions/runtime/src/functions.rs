@@ -80,6 +80,8 @@ impl Function {
             // Bundles carry what lets git and clouds in; nobody else's secrets are opened there.
             Self::Callback => &[
                 Domain::Executors,
+                // It alone signs tokens for clouds.
+                Domain::Issuer,
                 Domain::Variables,
                 Domain::Git,
                 Domain::Aws,
@@ -88,7 +90,10 @@ impl Function {
                 Domain::Kubernetes,
             ],
             Self::Worker => &[Domain::Executors],
-            Self::Outbound => &[Domain::Git, Domain::Aws],
+            // What it tries belongs to units; nothing of the platform's.
+            Self::Outbound => {
+                &[Domain::Git, Domain::Aws, Domain::Azure, Domain::Gcp, Domain::Kubernetes, Domain::Config]
+            }
             Self::Reconciler => &[Domain::Executors, Domain::Audit],
         }
     }

@@ -19,6 +19,7 @@
 //! | `CREDENTIAL_ENCRYPTION_KEY` | the root key, where one process is every function; never beside derived keys |
 //! | `AUTH_PROVIDER`, `AUTH_OIDC_<NAME>` | how people sign in, before what superadmins have set |
 //! | `PLUMBLINE_AUDIT_KMS_KEY` | the key of AWS KMS that signs audit checkpoints; default: the key of the domain `AUDIT` |
+//! | `PLUMBLINE_ISSUER_KMS_KEYS` | keys of AWS KMS, with commas between, that sign tokens for clouds one after the other; default: keys in the database |
 //! | `PLUMBLINE_LAUNCHER` | `ecs` (default) or `local`: where executors run |
 //! | `PLUMBLINE_EXECUTOR_ROLE`, `PLUMBLINE_STS_ENDPOINT` | how `callback` knows executors on ECS |
 //! | `PLUMBLINE_LIMIT_<NAME>` | overrides a limit: `30` or `30s`, `5m`, `4h`; bytes as `1048576`, `256KiB`, `5MiB` |
@@ -34,6 +35,7 @@ mod keys;
 mod limits;
 mod logs;
 mod overrides;
+mod signers;
 mod stores;
 
 pub use environment::{

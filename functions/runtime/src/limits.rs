@@ -91,8 +91,8 @@ overrides! {
     lease heartbeat launch_lease backoff_base backoff_max plan_wall_clock apply_wall_clock short_wall_clock
     sweep_period finished_task_age run_secret_age plan_age launches_per_second
     executors_max unit_executors_max unit_short_tasks_max body_bytes_max inline_state_bytes_max inline_read_bytes_max
-    step_log_bytes_max log_chunk_bytes_max idempotency_age access_token_age refresh_token_age logins_per_minute
-    account_logins_per_minute invite_age
+    step_log_bytes_max log_chunk_bytes_max idempotency_age access_token_age refresh_token_age issuer_token_age
+    issuer_key_lead issuer_key_tail logins_per_minute account_logins_per_minute invite_age
     upload_url_age download_url_age pending_upload_age page_size page_size_max waiting_runs_max bcrypt_cost
     git_timeout git_file_bytes_max git_output_bytes_max
 }

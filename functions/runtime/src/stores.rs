@@ -1,12 +1,11 @@
-//! The object store, the waker and the signer of checkpoints.
+//! The object store and the waker.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use plumbline_core::adapters::{DirectoryStore, NoWaker};
-use plumbline_core::ports::{BlobStore, CheckpointSigner, Waker};
+use plumbline_core::ports::{BlobStore, Waker};
 use plumbline_core::secrets::{Domain, Keyring};
-use plumbline_kms::KmsSigner;
 use plumbline_s3::S3Store;
 use plumbline_sqs::SqsWaker;
 
@@ -14,8 +13,6 @@ use crate::environment::{Environment, SettingError};
 
 const BLOBS: &str = "PLUMBLINE_BLOBS";
 const WAKER: &str = "PLUMBLINE_WAKER";
-const AUDIT_KMS_KEY: &str = "PLUMBLINE_AUDIT_KMS_KEY";
-const KMS_ENDPOINT: &str = "AWS_ENDPOINT_URL_KMS";
 
 pub(crate) async fn blob_store(
     environment: &Environment,
@@ -55,14 +52,4 @@ pub(crate) async fn waker(environment: &Environment) -> Result<Arc<dyn Waker>, S
             None => Err(SettingError::wrong(WAKER, "must be sqs:<queue URL> or none")),
         },
     }
-}
-
-/// `None`: the key of the audit domain signs.
-pub(crate) async fn audit_signer(
-    environment: &Environment,
-) -> Result<Option<Arc<dyn CheckpointSigner>>, SettingError> {
-    let Some(key) = environment.find(AUDIT_KMS_KEY) else { return Ok(None) };
-    let signer = KmsSigner::from_environment(key, environment.find(KMS_ENDPOINT)).await;
-    let signer = signer.map_err(|error| SettingError::wrong(AUDIT_KMS_KEY, error.to_string()))?;
-    Ok(Some(Arc::new(signer)))
 }

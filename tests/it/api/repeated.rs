@@ -22,6 +22,9 @@ struct Desk {
     dead: String,
     credential: String,
     aws_account: String,
+    azure_subscription: String,
+    gcp_project: String,
+    cluster: String,
     variable_set: String,
 }
 
@@ -46,10 +49,28 @@ impl Desk {
         let credential = credential["id"].as_str().unwrap().to_owned();
         let (_, account) = world.post("aws-accounts", cloud_accounts::aws()).await;
         let aws_account = account["id"].as_str().unwrap().to_owned();
+        let mut others = Vec::new();
+        for kind in &cloud_accounts::KINDS[1..] {
+            let (_, made) = world.post(kind.path, (kind.new)()).await;
+            others.push(made["id"].as_str().unwrap().to_owned());
+        }
+        let [azure_subscription, gcp_project, cluster] = others.try_into().unwrap();
         let (_, set) = world.post("variable-sets", json!({ "name": "shared" })).await;
         let variable_set = set["id"].as_str().unwrap().to_owned();
         let unit = world.plane.unit("default").await;
-        Self { world, superadmin, unit, plan, dead, credential, aws_account, variable_set }
+        Self {
+            world,
+            superadmin,
+            unit,
+            plan,
+            dead,
+            credential,
+            aws_account,
+            azure_subscription,
+            gcp_project,
+            cluster,
+            variable_set,
+        }
     }
 
     /// Where to send the `n`th request of a route, and with what.
@@ -66,6 +87,8 @@ impl Desk {
                 ("", Some(body))
             }
             "/api/v1/auth/jwt-secrets" => ("", Some(json!({ "overlap_minutes": 60 + n }))),
+            // Another body is another request; one that may wait would be too early here.
+            "/api/v1/auth/issuer-keys" => ("", Some(json!({ "at_once": n != 5 }))),
             "/api/v1/ci-trust-rules" => {
                 let issuer = "https://token.example.com";
                 let rule = json!({ "name": n.to_string(), "issuer": issuer, "audience": "a", "subject": "repo:a/b" });
@@ -82,6 +105,10 @@ impl Desk {
                 ("", Some(with(cloud_accounts::aws(), "account_id", format!("{n:012}"))))
             }
             "/api/v1/aws-accounts/{id}/test" => (&*self.aws_account, None),
+            "/api/v1/azure-subscriptions/{id}/test" => (&*self.azure_subscription, None),
+            "/api/v1/gcp-projects/{id}/test" => (&*self.gcp_project, None),
+            "/api/v1/clusters/{id}/test" => (&*self.cluster, None),
+            "/api/v1/integrations/slack/test" | "/api/v1/integrations/infracost/test" => ("", None),
             "/api/v1/azure-subscriptions" => {
                 let id = format!("0f9619ff-8b86-d011-b42d-{n:012}");
                 ("", Some(with(cloud_accounts::azure(), "subscription_id", id)))
@@ -154,8 +181,13 @@ async fn a_request_sent_again_under_its_key_has_no_second_effect_on_any_route() 
         assert!(!theirs.1.contains_key("idempotency-replayed"), "{name}");
         assert!(
             theirs.0.is_success()
-                || ["/api/v1/business-units", "/api/v1/admin/rekey", "/api/v1/auth/jwt-secrets"]
-                    .contains(&name.as_str()),
+                || [
+                    "/api/v1/business-units",
+                    "/api/v1/admin/rekey",
+                    "/api/v1/auth/issuer-keys",
+                    "/api/v1/auth/jwt-secrets",
+                ]
+                .contains(&name.as_str()),
             "{name}: {} {}",
             theirs.0,
             theirs.2

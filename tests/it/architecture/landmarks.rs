@@ -47,7 +47,8 @@ fn every_feature_is_one_folder_with_a_line_in_the_map_and_says_what_it_is() {
         "lib.rs",
         "limits.rs",
         "page.rs",
-        "sweeps.rs", "text.rs",
+        "sweeps.rs",
+        "text.rs",
     ];
     assert_eq!(files, shared.map(str::to_owned).into());
 }

@@ -13,7 +13,7 @@ use plumbline_core::db::{Connect, PgMode};
 use plumbline_core::git_credentials::AppKey;
 use plumbline_core::ids::IdSource;
 use plumbline_core::ports::LaunchRequest;
-use plumbline_core::protocol::{AwsKeys, Bundle, IdentityProof, TradeRequest};
+use plumbline_core::protocol::{AwsKeys, Bundle, IdentityProof, IdentityToken, TradeRequest};
 use plumbline_core::runs::RunVariable;
 use plumbline_core::secrets::{Keyring, SecretText};
 use plumbline_core::sessions::TokenPair;
@@ -49,7 +49,7 @@ const HARMLESS_ENDS: [&str; 8] = ["_prefix", "_hash", "_age", "_sealed", "_id", 
 const PLAIN: [&str; 5] = ["String", "str", "u8", "Bytes", "Value"];
 
 /// Fields that are called so and hold none, and why.
-const NO_SECRETS: [(&str, &str); 12] = [
+const NO_SECRETS: [(&str, &str); 13] = [
     ("cli/src/api/views/administration.rs ConfigChange", "the history holds no secret's values"),
     ("cli/src/api/views/administration.rs Tunable", "the API shows no secret's value"),
     ("cli/src/api/views/variables.rs EffectiveVariable", "the API shows no secret's value"),
@@ -63,6 +63,7 @@ const NO_SECRETS: [(&str, &str); 12] = [
     ("cli/src/commands/variables.rs SetArgs", "a secret comes from a file or stdin, and is refused here"),
     ("core/src/config/views.rs HistoryEntry", "the history holds no secret's values"),
     ("core/src/config/views.rs SettingView", "its value is absent for secrets"),
+    ("core/src/issuer_keys/model.rs Discovery", "published: names of algorithms"),
     ("core/src/workspaces/rules.rs TagFilter", "tags are shown to everybody"),
     ("local-emulator/src/lambda_host/events.rs Answer", "what a function answers, headers by name"),
 ];
@@ -182,7 +183,7 @@ fn specimens() -> BTreeMap<&'static str, Box<dyn Debug>> {
         token_prefix: "plb_abcdef".into(),
         expires_at: chrono::DateTime::UNIX_EPOCH,
     };
-    let all: [(&str, Box<dyn Debug>); 21] = [
+    let all: [(&str, Box<dyn Debug>); 22] = [
         ("IdentityProof", Box::new(proof)),
         ("Bundle", Box::new(bundle)),
         ("TradeRequest", Box::new(trade)),
@@ -193,6 +194,7 @@ fn specimens() -> BTreeMap<&'static str, Box<dyn Debug>> {
         ("MintedKey", Box::new(minted_key())),
         ("RuleKey", Box::new(of_rule)),
         ("AwsKeys", Box::new(aws_keys())),
+        ("IdentityToken", Box::new(IdentityToken { token: planted(), expires_in_seconds: 1 })),
         ("AppKey", Box::new(serde_json::from_value::<AppKey>(app_key()).expect("a key"))),
         ("CiKey", Box::new(ci_key())),
         (

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::ok;
 use crate::api::cloud_accounts::{self, KINDS};
+use crate::api::issuer_keys;
 use crate::executors::FakeExecutor;
 use crate::plane::TestPlane;
 use crate::world::World;
@@ -18,6 +19,7 @@ pub(super) async fn settings() -> TestPlane {
         ok(&plane, &admin, "PUT", path, body).await;
         ok(&plane, &admin, "DELETE", path, None).await;
     }
+    ok(&plane, &admin, "POST", "integrations/slack/test", None).await;
     ok(&plane, &admin, "POST", "auth/jwt-secrets", json!({})).await;
     plane
 }
@@ -28,9 +30,7 @@ pub(super) async fn accounts() -> TestPlane {
         let made = ok(&world.plane, &world.token, "POST", kind.path, (kind.new)()).await;
         let path = format!("{}/{}", kind.path, made["id"].as_str().unwrap());
         ok(&world.plane, &world.token, "PUT", &path, (kind.replacement)()).await;
-        if kind.path == "aws-accounts" {
-            ok(&world.plane, &world.token, "POST", &format!("{path}/test"), None).await;
-        }
+        ok(&world.plane, &world.token, "POST", &format!("{path}/test"), None).await;
         ok(&world.plane, &world.token, "DELETE", &path, None).await;
     }
     ok(&world.plane, &world.token, "POST", "aws-accounts", cloud_accounts::aws()).await;
@@ -81,5 +81,14 @@ pub(super) async fn git_credentials() -> TestPlane {
     world.trigger("plan").await;
     FakeExecutor::start(&world.plane).await;
     ok(&world.plane, &world.token, "DELETE", &format!("{path}?force=true"), None).await;
+    world.plane
+}
+
+pub(super) async fn issuer() -> TestPlane {
+    let world = issuer_keys::trusting_world().await;
+    world.trigger("plan").await;
+    issuer_keys::token_of(&FakeExecutor::start(&world.plane).await).await;
+    let superadmin = world.plane.admin_token().await;
+    ok(&world.plane, &superadmin, "POST", "auth/issuer-keys", json!({ "at_once": true })).await;
     world.plane
 }

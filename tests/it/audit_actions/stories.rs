@@ -1,7 +1,8 @@
 //! Stories of people.
 
 use http::StatusCode;
-use serde_json::json;
+use plumbline_core::access::Role;
+use serde_json::{Value, json};
 
 use super::ok;
 use crate::plane::{ADMIN_EMAIL, PASSWORD, TestPlane};
@@ -51,5 +52,22 @@ pub(super) async fn passwords() -> TestPlane {
     let again = json!({ "email": ADMIN_EMAIL, "password": PASSWORD });
     let pair = ok(&plane, "", "POST", "auth/token", again).await;
     ok(&plane, pair["access_token"].as_str().unwrap(), "POST", "auth/logout-all", None).await;
+    plane
+}
+
+/// A key's life.
+pub(super) async fn keys() -> TestPlane {
+    let plane = TestPlane::start().await;
+    let admin = plane.user(Role::Admin).await;
+    let call = async |method: &str, below: &str, body: Value| {
+        let path = format!("/api/v1/api-keys{below}");
+        let (status, _, answer) = plane.call(method, &path, admin.as_str(), body).await;
+        assert!(status.is_success(), "{method} {below}: {answer}");
+        answer["id"].as_str().unwrap().to_owned()
+    };
+    let id = call("POST", "", json!({ "name": "ci" })).await;
+    call("POST", &format!("/{id}/regenerate"), Value::Null).await;
+    let successor = call("POST", &format!("/{id}/rotate"), json!({})).await;
+    call("DELETE", &format!("/{successor}"), Value::Null).await;
     plane
 }

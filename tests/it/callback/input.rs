@@ -109,7 +109,7 @@ async fn a_field_of_a_wrong_type_or_an_unknown_one_is_refused_by_name() {
 
 /// Whether any text is let in by decoding: words and digests are texts with a form of their own.
 fn is_free_text(field: &str) -> bool {
-    let formed = ["status", "kind", "sha256", "plan_sha256", "plan_json_sha256", "lock_file_sha256"];
+    let formed = ["for", "status", "kind", "sha256", "plan_sha256", "plan_json_sha256", "lock_file_sha256"];
     !formed.contains(&field)
 }
 

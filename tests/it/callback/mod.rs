@@ -44,9 +44,10 @@ const fn json_with(optional: &'static [&'static str], anything: &'static [&'stat
     Takes::Json { optional, anything }
 }
 
-const ROUTES: [Route; 19] = [
+const ROUTES: [Route; 20] = [
     route("POST", "/trade", json_with(&["identity"], &[])),
     route("POST", "/heartbeat", Takes::Nothing),
+    route("POST", "/identity-token", json_with(&[], &[])),
     route(
         "PUT",
         "/steps/{position}",
@@ -92,6 +93,7 @@ impl Route {
         match self.pattern {
             "/trade" => json!({ "protocol": 1, "ticket": "t", "nonce": "n".repeat(64),
                                 "identity": { "authorization": "a", "date": "d", "security_token": "s" } }),
+            "/identity-token" => json!({ "for": "aws" }),
             "/steps/{position}" => json!({ "status": "running", "summary": {}, "commit": "c0".repeat(20),
                                            "tool": "terraform", "tool_version": "1.11.4" }),
             "/artifacts" => json!({ "kind": "plan_file", "size_bytes": 1, "sha256": digest }),

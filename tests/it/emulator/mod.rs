@@ -4,6 +4,7 @@ mod change;
 mod footprint;
 mod gateway;
 mod git_server;
+mod keyless;
 mod lambda;
 mod lifecycle;
 mod private_repository;

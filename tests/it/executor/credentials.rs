@@ -117,7 +117,14 @@ fn keys() -> AwsKeys {
 }
 
 fn aws(keys: Option<AwsKeys>) -> AwsCredentials {
-    AwsCredentials { keys, role: None, sts_region: REGION.into(), region: "eu-west-1".into(), profile: None }
+    AwsCredentials {
+        keys,
+        role: None,
+        web_identity: false,
+        sts_region: REGION.into(),
+        region: "eu-west-1".into(),
+        profile: None,
+    }
 }
 
 fn role(external_id: &str) -> AwsRole {

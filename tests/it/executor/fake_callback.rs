@@ -41,6 +41,8 @@ pub(crate) struct Told {
     pub(crate) lock: Option<String>,
     pub(crate) unlocks: usize,
     pub(crate) heartbeats: usize,
+    /// Tokens that it asked for, in order.
+    pub(crate) identity_tokens: Vec<(TokenFor, String)>,
     /// Calls with no or a wrong token.
     pub(crate) strangers: usize,
     pub(crate) objects: BTreeMap<String, Bytes>,
@@ -57,6 +59,7 @@ pub(crate) struct FakeCallback {
     pub(crate) cancels: Arc<AtomicBool>,
     pub(crate) is_lease_lost: Arc<AtomicBool>,
     pub(crate) refuses_states: Arc<AtomicBool>,
+    pub(crate) refuses_tokens: Arc<AtomicBool>,
     /// Bytes of log that were received.
     pub(crate) log_bytes: Arc<AtomicU64>,
     pub(crate) url: String,
@@ -72,11 +75,13 @@ impl FakeCallback {
             cancels: Arc::default(),
             is_lease_lost: Arc::default(),
             refuses_states: Arc::default(),
+            refuses_tokens: Arc::default(),
             log_bytes: Arc::default(),
             url: format!("http://{}", listener.local_addr().unwrap()),
         };
         let protocol = Router::new()
             .route("/heartbeat", post(heartbeat))
+            .route("/identity-token", post(identity_token))
             .route("/steps/{position}", put(step))
             .route("/steps/{position}/log", put(log))
             .route("/artifacts", post(begin))
@@ -166,6 +171,20 @@ async fn heartbeat(State(fake): State<FakeCallback>) -> Json<HeartbeatAnswer> {
     fake.told().heartbeats += 1;
     let cancel = if fake.cancels.load(Ordering::SeqCst) { CancelMode::Interrupt } else { CancelMode::No };
     Json(HeartbeatAnswer { lease_seconds: 60, cancel })
+}
+
+/// Its tokens are over soon.
+async fn identity_token(
+    State(fake): State<FakeCallback>,
+    Json(request): Json<IdentityTokenRequest>,
+) -> Response {
+    if fake.refuses_tokens.load(Ordering::SeqCst) {
+        return problem(StatusCode::CONFLICT, "lease-not-live");
+    }
+    let mut told = fake.told();
+    let token = format!("eyJhunter2.{:?}.{}", request.wanted, told.identity_tokens.len());
+    told.identity_tokens.push((request.wanted, token.clone()));
+    Json(IdentityToken { token, expires_in_seconds: 1 }).into_response()
 }
 
 async fn step(

@@ -13,6 +13,7 @@ mod foreign_code;
 mod git_access;
 mod hostile;
 mod identity;
+mod identity_tokens;
 mod launcher;
 mod plan;
 mod stopping;

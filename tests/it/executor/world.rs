@@ -283,6 +283,7 @@ fn bundle(repo: &Path) -> Bundle {
         environment: BTreeMap::new(),
         aws: None,
         cluster: None,
+        token_files: Vec::new(),
         secrets: Vec::new(),
         steps: steps(&PLAN_STEPS),
         state: None,

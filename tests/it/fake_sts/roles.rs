@@ -57,7 +57,7 @@ pub(super) fn assume(
     form: &BTreeMap<String, String>,
 ) -> Result<String, (&'static str, String)> {
     let field = |name: &str| form.get(name).cloned().unwrap_or_default();
-    let (role_arn, name) = (field("RoleArn"), field("RoleSessionName"));
+    let role_arn = field("RoleArn");
     let denied = || {
         let why =
             format!("User: {caller} is not authorized to perform: sts:AssumeRole on resource: {role_arn}");
@@ -73,6 +73,20 @@ pub(super) fn assume(
         })
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect();
+    Ok(give(service, url, caller, form, tags, "AssumeRole"))
+}
+
+/// Gives a session and answers with it.
+pub(super) fn give(
+    service: &mut Service,
+    url: &str,
+    caller: &str,
+    form: &BTreeMap<String, String>,
+    tags: BTreeMap<String, String>,
+    action: &str,
+) -> String {
+    let field = |name: &str| form.get(name).cloned().unwrap_or_default();
+    let (role_arn, name) = (field("RoleArn"), field("RoleSessionName"));
     let number = service.sessions.len();
     let session = GivenSession {
         asked_by: caller.to_owned(),
@@ -91,13 +105,13 @@ pub(super) fn assume(
     let agent = format!("{url}/credentials/{access_key_id}");
     service.principals.insert(access_key_id.clone(), Principal { keys, arn: arn.clone(), agent });
     let answer = format!(
-        "<AssumeRoleResponse xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><AssumeRoleResult>
+        "<{action}Response xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><{action}Result>
            <AssumedRoleUser><AssumedRoleId>AROA:x</AssumedRoleId><Arn>{arn}</Arn></AssumedRoleUser>
            <Credentials><AccessKeyId>{access_key_id}</AccessKeyId>
              <SecretAccessKey>{secret_access_key}</SecretAccessKey><SessionToken>{session_token}</SessionToken>
              <Expiration>2099-01-01T00:00:00Z</Expiration></Credentials>
-         </AssumeRoleResult></AssumeRoleResponse>"
+         </{action}Result></{action}Response>"
     );
     service.sessions.push(session);
-    Ok(answer)
+    answer
 }

@@ -163,7 +163,8 @@ async fn rekey(stage: &mut Stage) {
         let all = done["columns"].as_array().unwrap();
         all.iter().find(|one| one["table"] == table && one["column"] == column)?["resealed"].as_i64()
     };
-    for column in SEALED_COLUMNS {
+    // Nobody hands a key of the issuer in, and no run here asks for a token: `api::issuer_keys::documents` looks for those.
+    for column in SEALED_COLUMNS.iter().filter(|column| column.table != "issuer_keys") {
         let count = resealed(column.table, column.column);
         assert!(count > Some(0), "nothing is planted in {}.{}: {done}", column.table, column.column);
     }

@@ -110,8 +110,14 @@ pub async fn ci_logins(stage: &Stage) {
     // The first who comes waits until the issuer's keys are there.
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
     let key: Value = loop {
-        let (status, answer) =
-            stage.call(Method::POST, "auth/ci-token", "", Some(json!({ "token": token }))).await;
+        let (status, answer) = stage
+            .call(
+                Method::POST,
+                "auth/ci-token",
+                "",
+                Some(json!({ "token": token, "business_unit": "default" })),
+            )
+            .await;
         if status == 200 {
             break answer;
         }
@@ -120,6 +126,8 @@ pub async fn ci_logins(stage: &Stage) {
     };
     let key = stage.given("CiKey.token", "of a job", &key["token"]);
     let strange = signed("repo:other/infra:ref:refs/heads/main", "of a stranger");
-    stage.refused(Method::POST, "auth/ci-token", "", json!({ "token": strange })).await;
+    stage
+        .refused(Method::POST, "auth/ci-token", "", json!({ "token": strange, "business_unit": "default" }))
+        .await;
     assert_eq!(stage.call(Method::GET, "workspaces", &key, None).await.0, 200);
 }

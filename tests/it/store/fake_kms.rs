@@ -1,4 +1,4 @@
-//! A small KMS: one key on the curve P-256, two calls. It looks at signatures only as far as that there is one; with
+//! A small KMS: one key on the curve P-256, some RSA keys, two calls. It looks at signatures only as far as that there is one; with
 //! `PLUMBLINE_TEST_MOTO` the same calls are also shown to moto.
 
 use std::sync::{Arc, Mutex};
@@ -9,16 +9,25 @@ use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use getrandom::SysRng;
 use http::{HeaderMap, StatusCode};
 use p256::ecdsa::signature::hazmat::PrehashSigner as _;
 use p256::ecdsa::{Signature, SigningKey};
-use plumbline_kms::KmsSigner;
+use plumbline_core::ports::NamedSigner;
+use plumbline_kms::{KmsSigner, KmsTokenSigner};
+use rsa::pkcs8::EncodePublicKey as _;
+use rsa::{Pkcs1v15Sign, PrivateKey};
 use serde_json::{Value, json};
 
 pub const REGION: &str = "eu-central-1";
 pub const KEY: &str = "arn:aws:kms:eu-central-1:123456789012:key/0123";
 /// SubjectPublicKeyInfo of the curve up to the point.
 const SPKI: &str = "3059301306072a8648ce3d020106082a8648ce3d030107034200";
+/// What stands before a digest of SHA-256 in a signature (RFC 8017).
+const SHA256: [u8; 19] = [
+    0x30, 0x31, 0x30, 0x0d, 0x06, 0x09, 0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02, 0x01, 0x05, 0x00,
+    0x04, 0x20,
+];
 
 /// The service.
 #[derive(Clone)]
@@ -29,6 +38,7 @@ pub struct FakeKms {
 
 struct Inner {
     key: SigningKey,
+    rsa: Vec<PrivateKey>,
     /// What it answers instead, and how often it was asked.
     canned: Mutex<Option<(StatusCode, Value)>>,
     asked: Mutex<Vec<String>>,
@@ -42,10 +52,20 @@ pub fn credentials() -> SharedCredentialsProvider {
 impl FakeKms {
     /// Starts it with the key of this number.
     pub async fn start(number: u8) -> Self {
+        Self::start_with(number, 0).await
+    }
+
+    /// Starts it with so many RSA keys.
+    pub async fn start_rsa(count: usize) -> Self {
+        Self::start_with(1, count).await
+    }
+
+    async fn start_with(number: u8, count: usize) -> Self {
         // An error here means that a provider is installed already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let key = SigningKey::from_slice(&[number; 32]).unwrap();
-        let inner = Arc::new(Inner { key, canned: Mutex::default(), asked: Mutex::default() });
+        let rsa = (0..count).map(|_| PrivateKey::new(&mut SysRng, 2048).unwrap()).collect();
+        let inner = Arc::new(Inner { key, rsa, canned: Mutex::default(), asked: Mutex::default() });
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
         let router = Router::new().fallback(answer).with_state(Arc::clone(&inner));
@@ -57,6 +77,18 @@ impl FakeKms {
         KmsSigner::new(KEY, REGION, Some(&self.url), credentials()).unwrap()
     }
 
+    /// Signs with the RSA key of this number, from 0.
+    pub fn token_signer(&self, number: usize) -> KmsTokenSigner {
+        KmsTokenSigner::new(&rsa_name(number), REGION, Some(&self.url), credentials()).unwrap()
+    }
+
+    /// All RSA keys in their order.
+    pub fn named_signers(&self) -> Arc<[NamedSigner]> {
+        let named =
+            |number| NamedSigner { name: rsa_name(number), signer: Arc::new(self.token_signer(number)) };
+        (0..self.inner.rsa.len()).map(named).collect()
+    }
+
     /// From now on it answers this, or the truth again.
     pub fn answer(&self, canned: Option<(StatusCode, Value)>) {
         *self.inner.canned.lock().unwrap() = canned;
@@ -65,6 +97,31 @@ impl FakeKms {
     /// Which calls were made.
     pub fn asked(&self) -> Vec<String> {
         self.inner.asked.lock().unwrap().clone()
+    }
+}
+
+/// What an RSA key is called.
+pub fn rsa_name(number: usize) -> String {
+    format!("arn:aws:kms:eu-central-1:123456789012:key/rsa-{number}")
+}
+
+/// What the key says, if it is asked as it must be.
+fn of_rsa(key: &PrivateKey, target: &str, request: &Value) -> Option<Value> {
+    match target {
+        "TrentService.GetPublicKey" => {
+            let spki = key.as_public_key().to_public_key_der().unwrap();
+            Some(
+                json!({ "KeySpec": "RSA_2048", "KeyUsage": "SIGN_VERIFY", "PublicKey": STANDARD.encode(spki.as_bytes()) }),
+            )
+        }
+        "TrentService.Sign" => {
+            let fits = request["SigningAlgorithm"] == "RSASSA_PKCS1_V1_5_SHA_256"
+                && request["MessageType"] == "DIGEST";
+            let digest = STANDARD.decode(request["Message"].as_str()?).ok()?;
+            let scheme = Pkcs1v15Sign { hash_len: Some(32), prefix: SHA256.into() };
+            fits.then(|| json!({ "Signature": STANDARD.encode(key.sign(scheme, &digest).unwrap()) }))
+        }
+        _ => None,
     }
 }
 
@@ -82,6 +139,13 @@ async fn answer(State(kms): State<Arc<Inner>>, headers: HeaderMap, body: String)
         return (status, canned.to_string()).into_response();
     }
     let request: Value = serde_json::from_str(&body).unwrap();
+    let rsa = kms.rsa.iter().enumerate().find(|(number, _)| request["KeyId"] == rsa_name(*number).as_str());
+    if let Some((_, key)) = rsa {
+        return match of_rsa(key, &target, &request) {
+            Some(said) => said.to_string().into_response(),
+            None => refuse("ValidationException"),
+        };
+    }
     if request["KeyId"] != KEY {
         return refuse("NotFoundException");
     }

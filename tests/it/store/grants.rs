@@ -30,6 +30,24 @@ async fn refused(deps: &Deps, sql: &str) -> bool {
 }
 
 #[tokio::test]
+async fn the_private_keys_of_the_issuer_are_read_by_callback_and_by_whoever_seals_them_again_alone() {
+    let plane = granted().await;
+    for function in Function::ALL {
+        let deps = as_role(&plane, function.role());
+        if function != Function::Callback {
+            if function != Function::Reconciler {
+                assert!(refused(&deps, "SELECT private_sealed FROM issuer_keys").await, "{function:?}");
+            }
+            assert!(
+                refused(&deps, "INSERT INTO issuer_keys SELECT * FROM issuer_keys").await,
+                "{function:?}"
+            );
+            assert!(refused(&deps, "UPDATE issuer_keys SET modulus = 'mine'").await, "{function:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn every_role_signs_in_and_is_refused_what_is_not_its_own() {
     let plane = granted().await;
     for (role, forbidden) in [

@@ -24,6 +24,7 @@ mod state_uploads;
 mod terraform_client;
 mod tfstates;
 mod tls;
+mod token_signers;
 mod workspaces;
 
 /// Whoever may read the whole audit log.

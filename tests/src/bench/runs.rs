@@ -90,6 +90,8 @@ async fn plans(report: &mut Report) -> anyhow::Result<()> {
         allow_private_addresses: true,
         task_identity: None,
         audit_signer: None,
+        issuer_signers: std::sync::Arc::new([]),
+        endpoints: std::sync::Arc::default(),
         sts_endpoint: None,
         overrides: std::sync::Arc::default(),
     };

@@ -220,3 +220,18 @@ pub struct ConfigChange {
 pub struct JwtSecret {
     pub kid: String,
 }
+
+/// A key of the installation's own issuer.
+#[derive(Clone, Debug, Deserialize)]
+pub struct IssuerKey {
+    pub kid: String,
+    pub status: String,
+    pub created_at: Option<DateTime<Utc>>,
+    pub published_until: Option<DateTime<Utc>>,
+}
+
+/// What a rotation of the issuer's key did.
+#[derive(Clone, Debug, Deserialize)]
+pub struct RotatedIssuerKey {
+    pub signing: Option<IssuerKey>,
+}

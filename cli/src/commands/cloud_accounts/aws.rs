@@ -11,7 +11,6 @@ use super::kind::{Kind, text};
 use crate::api::routes;
 use crate::app::App;
 use crate::args::PageArgs;
-use crate::commands::tasks;
 use crate::failure::Usage;
 use crate::outcome::Outcome;
 
@@ -34,6 +33,7 @@ const AWS: Kind = Kind {
         "external_id",
         "session_duration_seconds",
         "session_policy",
+        "oidc_audience",
         "state_bucket",
         "state_bucket_region",
     ],
@@ -56,6 +56,7 @@ pub enum AwsCommand {
     #[command(after_help = "Examples:
   plumb account aws create 123456789012 --name payments --access-key-id AKIA… --secret-file key.txt
   plumb account aws create 123456789012 --name payments --plan-role ARN --apply-role ARN
+  plumb account aws create 123456789012 --name payments --plan-role ARN --apply-role ARN --oidc-audience sts.amazonaws.com
   plumb account aws show 123456789012      the external id for the roles' trust policies")]
     Create {
         /// Its number: twelve digits.
@@ -120,6 +121,9 @@ pub struct Fields {
     /// A file with an IAM policy that takes rights away from every session.
     #[arg(long, value_name = "FILE")]
     session_policy: Option<PathBuf>,
+    /// The roles trust tokens of this installation's issuer for this audience, and there are no keys; `none` clears it.
+    #[arg(long, value_name = "AUDIENCE")]
+    oidc_audience: Option<String>,
     /// The profile that configurations ask for; `none` clears it.
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
@@ -149,6 +153,7 @@ impl Fields {
             .clearable("apply_role_arn", self.apply_role)
             .value("session_duration_seconds", self.session_duration.map(Value::from))
             .value("session_policy", policy)
+            .clearable("oidc_audience", self.oidc_audience)
             .clearable("aws_profile_name", self.profile))
     }
 }
@@ -170,25 +175,10 @@ pub(super) async fn run(app: &App, command: AwsCommand) -> anyhow::Result<Outcom
 }
 
 async fn test(app: &App, account: &str, no_wait: bool) -> anyhow::Result<Outcome> {
-    let id = text(&AWS.find(app, account).await?.read()?, "id");
-    let started = app.client.call(routes::TEST_AWS_ACCOUNT, [&id]).creates(None).send().await?;
-    if no_wait {
-        return app.show(&started, |screen, task: tasks::Started| {
-            screen.print(&format!("Started task {}; its result: plumb tasks show {}", task.id(), task.id()))
-        });
-    }
-    let (document, task) = tasks::wait(app, &started, "asking AWS").await?;
-    let result = task.result.unwrap_or_default();
-    let is_fine = result["ok"] == true;
-    if app.screen.json {
-        app.screen.document(&document)?;
-    } else if is_fine {
-        app.screen.print(&format!("It works: AWS knows the keys as {}.", text(&result, "caller_arn")))?;
-        for arn in result["assumed_arns"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-            app.screen.print(&format!("Runs act as {arn}."))?;
-        }
-    } else {
-        app.screen.print(&format!("It does not work: {}", text(&result, "detail")))?;
-    }
-    Ok(if is_fine { Outcome::Done } else { Outcome::Failed })
+    AWS.test(app, (routes::TEST_AWS_ACCOUNT, "asking AWS"), account, no_wait, |found| {
+        let arns = found["assumed_arns"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let first = format!("It works: AWS knows the keys as {}.", text(found, "caller_arn"));
+        std::iter::once(first).chain(arns.map(|arn| format!("Runs act as {arn}."))).collect()
+    })
+    .await
 }

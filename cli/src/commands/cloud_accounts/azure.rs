@@ -1,9 +1,10 @@
 //! `plumb account azure`.
 
 use clap::{Args, Subcommand};
+use serde_json::Value;
 
 use super::fields::{Named, SecretSource};
-use super::kind::Kind;
+use super::kind::{Kind, text};
 use crate::api::routes;
 use crate::app::App;
 use crate::args::PageArgs;
@@ -26,6 +27,7 @@ const AZURE: Kind = Kind {
         "default_location",
         "state_storage_account",
         "state_container",
+        "oidc_audience",
     ],
 };
 
@@ -43,8 +45,9 @@ pub enum AzureCommand {
         subscription: String,
     },
     /// Register a subscription.
-    #[command(after_help = "Example:
-  plumb account azure create SUBSCRIPTION --name payments --tenant-id TENANT --client-id CLIENT --secret-stdin")]
+    #[command(after_help = "Examples:
+  plumb account azure create SUBSCRIPTION --name payments --tenant-id TENANT --client-id CLIENT --secret-stdin
+  plumb account azure create SUBSCRIPTION --name payments --tenant-id TENANT --client-id CLIENT --oidc-audience api://AzureADTokenExchange")]
     Create {
         /// Its id at Azure.
         subscription_id: String,
@@ -66,6 +69,14 @@ pub enum AzureCommand {
         #[arg(long)]
         yes: bool,
     },
+    /// Ask Azure whether the service principal gets in and sees the subscription.
+    Test {
+        /// Its subscription id, name or id.
+        subscription: String,
+        /// Do not wait for the result; print the task.
+        #[arg(long)]
+        no_wait: bool,
+    },
 }
 
 /// What can be given and changed. `none` clears what need not be.
@@ -85,6 +96,13 @@ pub struct Fields {
     client_id: Option<String>,
     #[command(flatten)]
     secret: SecretSource,
+    /// Remove the secret: the service principal trusts tokens instead.
+    #[arg(long, conflicts_with_all = ["secret_stdin", "secret_file"])]
+    no_secret: bool,
+    /// The service principal trusts tokens of this installation's issuer for this audience, and has no secret; `none`
+    /// clears it.
+    #[arg(long, value_name = "AUDIENCE")]
+    oidc_audience: Option<String>,
     /// Where things are made that name no location.
     #[arg(long)]
     location: Option<String>,
@@ -98,7 +116,8 @@ impl Fields {
             .clearable("description", self.description)
             .text("tenant_id", self.tenant_id)
             .text("client_id", self.client_id)
-            .text("client_secret", secret)
+            .value("client_secret", secret.map(Value::from).or_else(|| self.no_secret.then_some(Value::Null)))
+            .clearable("oidc_audience", self.oidc_audience)
             .text("default_location", self.location))
     }
 }
@@ -117,5 +136,13 @@ pub(super) async fn run(app: &App, command: AzureCommand) -> anyhow::Result<Outc
             AZURE.update(app, &subscription, fields.named()?.into_body()?).await
         }
         AzureCommand::Delete { subscription, yes } => AZURE.delete(app, &subscription, yes).await,
+        AzureCommand::Test { subscription, no_wait } => {
+            let asked = (routes::TEST_AZURE_SUBSCRIPTION, "asking Azure");
+            AZURE
+                .test(app, asked, &subscription, no_wait, |found| {
+                    vec![format!("It works: it sees the subscription {}.", text(found, "subscription_name"))]
+                })
+                .await
+        }
     }
 }

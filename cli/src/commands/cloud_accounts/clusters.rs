@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::fields::{Named, read_file};
-use super::kind::Kind;
+use super::kind::{Kind, text};
 use crate::api::routes;
 use crate::app::App;
 use crate::args::PageArgs;
@@ -58,6 +58,14 @@ pub enum ClusterCommand {
         #[arg(long)]
         yes: bool,
     },
+    /// Ask the API server whether the kubeconfig gets in.
+    Test {
+        /// Its name or id.
+        cluster: String,
+        /// Do not wait for the result; print the task.
+        #[arg(long)]
+        no_wait: bool,
+    },
 }
 
 /// What can be given and changed. `none` clears what need not be.
@@ -106,5 +114,13 @@ pub(super) async fn run(app: &App, command: ClusterCommand) -> anyhow::Result<Ou
             CLUSTER.update(app, &cluster, fields.named()?.into_body()?).await
         }
         ClusterCommand::Delete { cluster, yes } => CLUSTER.delete(app, &cluster, yes).await,
+        ClusterCommand::Test { cluster, no_wait } => {
+            let asked = (routes::TEST_CLUSTER, "asking the cluster");
+            CLUSTER
+                .test(app, asked, &cluster, no_wait, |found| {
+                    vec![format!("It works: the server is Kubernetes {}.", text(found, "server_version"))]
+                })
+                .await
+        }
     }
 }

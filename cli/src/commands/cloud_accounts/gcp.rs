@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use serde_json::Value;
 
 use super::fields::{Named, read_file};
-use super::kind::Kind;
+use super::kind::{Kind, text};
 use crate::api::routes;
 use crate::app::App;
 use crate::args::PageArgs;
@@ -20,7 +21,15 @@ const GCP: Kind = Kind {
     delete: routes::DELETE_GCP_PROJECT,
     known_by: "project_id",
     secrets: &["service_account_json"],
-    fields: &["project_id", "client_email", "description", "default_region", "state_bucket", "state_prefix"],
+    fields: &[
+        "project_id",
+        "client_email",
+        "workload_identity_provider",
+        "description",
+        "default_region",
+        "state_bucket",
+        "state_prefix",
+    ],
 };
 
 /// `plumb account gcp …`
@@ -37,8 +46,9 @@ pub enum GcpCommand {
         project: String,
     },
     /// Register a project.
-    #[command(after_help = "Example:
-  plumb account gcp create payments-prod --name payments --key-file key.json")]
+    #[command(after_help = "Examples:
+  plumb account gcp create payments-prod --name payments --key-file key.json
+  plumb account gcp create payments-prod --name payments --service-account EMAIL --workload-identity-provider NAME")]
     Create {
         /// Its id at GCP.
         project_id: String,
@@ -60,6 +70,14 @@ pub enum GcpCommand {
         #[arg(long)]
         yes: bool,
     },
+    /// Ask Google whether the key of the service account works.
+    Test {
+        /// Its project id, name or id.
+        project: String,
+        /// Do not wait for the result; print the task.
+        #[arg(long)]
+        no_wait: bool,
+    },
 }
 
 /// What can be given and changed. `none` clears what need not be.
@@ -74,6 +92,15 @@ pub struct Fields {
     /// The key of a service account, as GCP gives it; `-` reads stdin.
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
+    /// Remove the key: a workload identity pool trusts tokens instead.
+    #[arg(long, conflicts_with = "key_file")]
+    no_key: bool,
+    /// The provider of a pool that trusts tokens of this installation's issuer, by its full name; `none` clears it.
+    #[arg(long, value_name = "NAME")]
+    workload_identity_provider: Option<String>,
+    /// The service account that runs act as, where there is no key.
+    #[arg(long, value_name = "EMAIL")]
+    service_account: Option<String>,
     /// Where things are made that name no region.
     #[arg(long)]
     region: Option<String>,
@@ -85,7 +112,12 @@ impl Fields {
         Ok(Named::default()
             .text("name", self.name)
             .clearable("description", self.description)
-            .text("service_account_json", key)
+            .value(
+                "service_account_json",
+                key.map(Value::from).or_else(|| self.no_key.then_some(Value::Null)),
+            )
+            .clearable("workload_identity_provider", self.workload_identity_provider)
+            .text("client_email", self.service_account)
             .text("default_region", self.region))
     }
 }
@@ -102,5 +134,12 @@ pub(super) async fn run(app: &App, command: GcpCommand) -> anyhow::Result<Outcom
             GCP.update(app, &project, fields.named()?.into_body()?).await
         }
         GcpCommand::Delete { project, yes } => GCP.delete(app, &project, yes).await,
+        GcpCommand::Test { project, no_wait } => {
+            let asked = (routes::TEST_GCP_PROJECT, "asking Google");
+            GCP.test(app, asked, &project, no_wait, |found| {
+                vec![format!("It works: Google knows the key of {}.", text(found, "client_email"))]
+            })
+            .await
+        }
     }
 }

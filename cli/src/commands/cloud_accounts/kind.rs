@@ -6,6 +6,7 @@ use crate::api::routes::Route;
 use crate::api::{Document, Page};
 use crate::app::App;
 use crate::args::PageArgs;
+use crate::commands::trials;
 use crate::outcome::Outcome;
 use crate::output::{Screen, Table, confirm, facts};
 
@@ -56,6 +57,20 @@ impl Kind {
         let id = text(&document.read()?, "id");
         let call = app.client.call(self.update, [&id]).if_match(&document).body(body);
         app.show(&call.send().await?, |screen, one: Value| self.describe(screen, &one))
+    }
+
+    /// Tries its credentials: asks for it, waits, and tells what was found.
+    pub(super) async fn test(
+        &self,
+        app: &App,
+        (route, asking): (Route<1>, &str),
+        named: &str,
+        no_wait: bool,
+        fine: impl Fn(&Value) -> Vec<String>,
+    ) -> anyhow::Result<Outcome> {
+        let id = text(&self.find(app, named).await?.read()?, "id");
+        let started = app.client.call(route, [&id]).creates(None).send().await?;
+        trials::tell(app, &started, no_wait, asking, fine).await
     }
 
     pub(super) async fn delete(&self, app: &App, named: &str, yes: bool) -> anyhow::Result<Outcome> {

@@ -33,6 +33,9 @@ pub struct AwsFields {
     /// An IAM policy that takes rights away from every session.
     #[schema(value_type = Option<Object>)]
     pub session_policy: Option<Value>,
+    /// Set where the roles trust tokens of this installation's own issuer: what their provider at AWS is told as the
+    /// audience, usually `sts.amazonaws.com`. Then there are roles and no keys.
+    pub oidc_audience: Option<String>,
 }
 
 /// A registered account, as people see it.
@@ -97,6 +100,8 @@ pub struct NewAwsAccount {
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     pub session_policy: Option<Value>,
+    #[serde(default)]
+    pub oidc_audience: Option<String>,
 }
 
 fn us_east_1() -> String {
@@ -124,6 +129,7 @@ impl NewAwsAccount {
             apply_role_arn: self.apply_role_arn,
             session_duration_seconds: self.session_duration_seconds,
             session_policy: self.session_policy,
+            oidc_audience: self.oidc_audience,
         };
         (self.account_id, fields, (self.access_key_id, self.secret_access_key))
     }
@@ -167,6 +173,9 @@ pub struct AwsAccountChange {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<Object>)]
     pub session_policy: Option<Option<Value>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>)]
+    pub oidc_audience: Option<Option<String>>,
 }
 
 impl AwsAccountChange {
@@ -187,6 +196,7 @@ impl AwsAccountChange {
             apply_role_arn: self.apply_role_arn.unwrap_or(now.apply_role_arn),
             session_duration_seconds: self.session_duration_seconds.unwrap_or(now.session_duration_seconds),
             session_policy: self.session_policy.unwrap_or(now.session_policy),
+            oidc_audience: self.oidc_audience.unwrap_or(now.oidc_audience),
         };
         (fields, keys)
     }

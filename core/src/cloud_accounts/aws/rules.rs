@@ -6,6 +6,7 @@ use super::model::{AwsFields, WishedKeys};
 use crate::cloud_accounts::rules::{
     check_bucket, check_description, check_name, check_region, check_secret_word, refuse,
 };
+use crate::issuer_keys::check_audience;
 use crate::protocol::AwsKeys;
 use crate::workspaces::InvalidField;
 
@@ -50,6 +51,12 @@ impl AwsSettings {
             (None, Some(_)) => {
                 return refuse("plan_role_arn", "is needed beside apply_role_arn; it may be the same");
             }
+            (None, None) if fields.oidc_audience.is_some() => {
+                return refuse(
+                    "plan_role_arn",
+                    "is needed beside oidc_audience: a token opens nothing but roles",
+                );
+            }
             (None, None) if !has_keys => {
                 return refuse("access_key_id", "is needed where no roles are named");
             }
@@ -58,6 +65,7 @@ impl AwsSettings {
             }
             _ => {}
         }
+        check_trust(fields.oidc_audience.as_deref(), has_keys)?;
         if !SESSION_SECONDS.contains(&fields.session_duration_seconds) {
             return refuse("session_duration_seconds", "must be 900 to 43,200");
         }
@@ -73,6 +81,17 @@ impl AwsSettings {
     pub fn fields(&self) -> &AwsFields {
         &self.0
     }
+}
+
+fn check_trust(audience: Option<&str>, has_keys: bool) -> Result<(), InvalidField> {
+    let Some(audience) = audience else { return Ok(()) };
+    if has_keys {
+        return refuse(
+            "oidc_audience",
+            "is for accounts without keys: take access_key_id and secret_access_key away",
+        );
+    }
+    check_audience(audience).or_else(|reason| refuse("oidc_audience", reason))
 }
 
 /// Twelve digits.
@@ -178,6 +197,7 @@ mod tests {
             apply_role_arn: None,
             session_duration_seconds: 3600,
             session_policy: None,
+            oidc_audience: None,
         }
     }
 

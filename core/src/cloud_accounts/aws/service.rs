@@ -10,7 +10,7 @@ use crate::access::{Ctx, Permission};
 use crate::audit::{self, Action};
 use crate::business_units;
 use crate::cloud_accounts::service::{
-    administers, changed_fields, check_version, entry, masked, require_unused,
+    administers, changed_fields, check_version, enqueue_test, entry, masked, require_issuer, require_unused,
 };
 use crate::cloud_accounts::store::users_of_aws_account;
 use crate::cloud_accounts::{CloudAccountError, MaskedSecret};
@@ -19,7 +19,7 @@ use crate::ids::{AwsAccountId, TaskId};
 use crate::page::{Page, PageRequest};
 use crate::protocol::AwsKeys;
 use crate::secrets::{Domain, Place, SealError};
-use crate::tasks::{self, NewTask, TaskKind};
+use crate::tasks::TaskKind;
 
 const RESOURCE: &str = "aws_account";
 const MISSING: CloudAccountError = CloudAccountError::NotFound("AWS account");
@@ -37,6 +37,7 @@ pub async fn create(
     check_account_id(&account_id)?;
     let keys = check_keys(keys)?;
     let settings = AwsSettings::validate(&account_id, fields, keys.is_some())?;
+    require_issuer(deps, "oidc_audience", settings.fields().oidc_audience.as_deref())?;
     let id: AwsAccountId = deps.ids.mint();
     let sealed = keys.map(|keys| seal(deps, id, &keys)).transpose()?;
     let insert = InsertAwsAccount {
@@ -94,6 +95,7 @@ pub async fn update(
                 Some(keys) => check_keys(keys)?.map(|keys| seal(deps, id, &keys)).transpose()?,
             };
             let settings = AwsSettings::validate(&before.account_id, fields, sealed.is_some())?;
+            require_issuer(deps, "oidc_audience", settings.fields().oidc_audience.as_deref())?;
             store::update(tx, id, sealed.as_deref(), &settings).await?;
             let mut changed = changed_fields(&json!(before.fields), &json!(settings.fields()));
             changed.extend(replaces_keys.then(|| "access_key_id".to_owned()));
@@ -133,16 +135,9 @@ pub async fn request_test(
     id: AwsAccountId,
 ) -> Result<TaskId, CloudAccountError> {
     ctx.require(Permission::AdministerCloudAccounts)?;
-    let asked_by = ctx.person()?;
     let account = store::find(tx, ctx.scope, id).await?.ok_or(MISSING)?;
-    business_units::service::require_in_use::<CloudAccountError>(tx, ctx, account.business_unit_id).await?;
-    let kind = TaskKind::AwsAccountTest;
-    // Only who asked may read the result, so two people's requests are two tasks.
-    let key = format!("{}:{id}:{asked_by}", kind.as_str());
-    let mut task = NewTask::new(kind, account.business_unit_id, id, key);
-    task.traceparent = ctx.traceparent.clone();
-    task.requested_by = Some(asked_by);
-    let task_id = tasks::service::enqueue(tx, deps.ids, &task).await?.task_id();
+    let subject = (account.business_unit_id, id.into());
+    let task_id = enqueue_test(tx, deps, ctx, TaskKind::AwsAccountTest, subject).await?;
     let details = json!({ "account_id": account.account_id, "task_id": task_id });
     let entry = entry(ctx, account.business_unit_id, Action::AwsAccountTest, RESOURCE, id, details);
     audit::service::record(tx, &entry).await?;

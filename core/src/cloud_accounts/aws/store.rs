@@ -27,7 +27,7 @@ macro_rules! select {
         concat!(
             "SELECT id, business_unit_id, account_id, name, description, default_region, state_bucket,
                     state_bucket_region, aws_profile_name, keys_sealed, plan_role_arn, apply_role_arn, external_id,
-                    session_duration_seconds, session_policy, version, created_at, updated_at
+                    session_duration_seconds, session_policy, oidc_audience, version, created_at, updated_at
              FROM aws_accounts ",
             $rest
         )
@@ -50,6 +50,7 @@ fn account(row: &Row) -> StoredAwsAccount {
             apply_role_arn: row.get("apply_role_arn"),
             session_duration_seconds: row.get("session_duration_seconds"),
             session_policy: row.get("session_policy"),
+            oidc_audience: row.get("oidc_audience"),
         },
         keys_sealed: row.get("keys_sealed"),
         external_id: row.get("external_id"),
@@ -118,8 +119,8 @@ const INSERT: &str = "
     INSERT INTO aws_accounts
         (id, business_unit_id, account_id, keys_sealed, external_id, created_by, name, description, default_region,
          state_bucket, state_bucket_region, aws_profile_name, plan_role_arn, apply_role_arn, session_duration_seconds,
-         session_policy)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
+         session_policy, oidc_audience)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)";
 
 pub(super) async fn insert(
     tx: &Tx<'_>,
@@ -146,6 +147,7 @@ pub(super) async fn insert(
             &fields.apply_role_arn,
             &fields.session_duration_seconds,
             &fields.session_policy,
+            &fields.oidc_audience,
         ],
     )
     .await?;
@@ -156,7 +158,7 @@ const UPDATE: &str = "
     UPDATE aws_accounts
     SET keys_sealed = $2, name = $3, description = $4, default_region = $5, state_bucket = $6, state_bucket_region = $7,
         aws_profile_name = $8, plan_role_arn = $9, apply_role_arn = $10, session_duration_seconds = $11,
-        session_policy = $12, version = version + 1, updated_at = plumbline_now()
+        session_policy = $12, oidc_audience = $13, version = version + 1, updated_at = plumbline_now()
     WHERE id = $1";
 
 /// The caller has locked the row.
@@ -182,6 +184,7 @@ pub(super) async fn update(
             &fields.apply_role_arn,
             &fields.session_duration_seconds,
             &fields.session_policy,
+            &fields.oidc_audience,
         ],
     )
     .await?;

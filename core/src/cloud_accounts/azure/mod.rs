@@ -7,5 +7,5 @@ pub mod service;
 #[cfg(feature = "store")]
 pub(super) mod store;
 
-pub use model::{AzureFields, AzureSubscription, AzureSubscriptionChange, NewAzureSubscription};
+pub use model::{AzureFields, AzureSubscription, AzureSubscriptionChange, AzureTest, NewAzureSubscription};
 pub use rules::AzureSettings;

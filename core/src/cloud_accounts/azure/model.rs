@@ -25,6 +25,9 @@ pub struct AzureFields {
     pub state_storage_account: Option<String>,
     /// A container in it.
     pub state_container: Option<String>,
+    /// Set where the service principal trusts tokens of this installation's own issuer: the audience of its federated
+    /// credentials, usually `api://AzureADTokenExchange`. Then it has no secret here.
+    pub oidc_audience: Option<String>,
 }
 
 /// A registered subscription, as people see it.
@@ -57,8 +60,9 @@ pub struct NewAzureSubscription {
     pub subscription_id: String,
     pub tenant_id: String,
     pub client_id: String,
-    #[schema(value_type = String, format = Password)]
-    pub client_secret: SecretText,
+    #[serde(default)]
+    #[schema(value_type = Option<String>, format = Password)]
+    pub client_secret: Option<SecretText>,
     pub name: String,
     #[serde(default)]
     pub description: Option<String>,
@@ -68,6 +72,8 @@ pub struct NewAzureSubscription {
     pub state_storage_account: Option<String>,
     #[serde(default)]
     pub state_container: Option<String>,
+    #[serde(default)]
+    pub oidc_audience: Option<String>,
 }
 
 fn eastus() -> String {
@@ -76,7 +82,7 @@ fn eastus() -> String {
 
 impl NewAzureSubscription {
     /// Id, changeable fields and secret, still to be checked.
-    pub(super) fn split(self) -> (String, AzureFields, SecretText) {
+    pub(super) fn split(self) -> (String, AzureFields, Option<SecretText>) {
         let fields = AzureFields {
             tenant_id: self.tenant_id,
             client_id: self.client_id,
@@ -85,6 +91,7 @@ impl NewAzureSubscription {
             default_location: self.default_location,
             state_storage_account: self.state_storage_account,
             state_container: self.state_container,
+            oidc_audience: self.oidc_audience,
         };
         (self.subscription_id, fields, self.client_secret)
     }
@@ -99,9 +106,9 @@ pub struct AzureSubscriptionChange {
     pub tenant_id: Option<String>,
     #[serde(default)]
     pub client_id: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<String>, format = Password)]
-    pub client_secret: Option<SecretText>,
+    pub client_secret: Option<Option<SecretText>>,
     #[serde(default)]
     pub name: Option<String>,
     #[serde(default, deserialize_with = "present")]
@@ -115,11 +122,14 @@ pub struct AzureSubscriptionChange {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<String>)]
     pub state_container: Option<Option<String>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>)]
+    pub oidc_audience: Option<Option<String>>,
 }
 
 impl AzureSubscriptionChange {
-    /// What the subscription would be after the edit, and the secret that it names; still to be checked.
-    pub(super) fn over(self, now: AzureFields) -> (AzureFields, Option<SecretText>) {
+    /// What the subscription would be after the edit, and what becomes of its secret; still to be checked.
+    pub(super) fn over(self, now: AzureFields) -> (AzureFields, Option<Option<SecretText>>) {
         let fields = AzureFields {
             tenant_id: self.tenant_id.unwrap_or(now.tenant_id),
             client_id: self.client_id.unwrap_or(now.client_id),
@@ -128,7 +138,19 @@ impl AzureSubscriptionChange {
             default_location: self.default_location.unwrap_or(now.default_location),
             state_storage_account: self.state_storage_account.unwrap_or(now.state_storage_account),
             state_container: self.state_container.unwrap_or(now.state_container),
+            oidc_audience: self.oidc_audience.unwrap_or(now.oidc_audience),
         };
         (fields, self.client_secret)
     }
+}
+
+/// What a test found: the result of its task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct AzureTest {
+    /// Whether all of it works.
+    pub ok: bool,
+    /// What does not.
+    pub detail: Option<String>,
+    /// What Azure calls the subscription.
+    pub subscription_name: Option<String>,
 }

@@ -4,6 +4,7 @@ use super::model::AzureFields;
 use crate::cloud_accounts::rules::{
     check_description, check_name, check_region, check_secret_word, check_uuid, refuse,
 };
+use crate::issuer_keys::check_audience;
 use crate::secrets::SecretText;
 use crate::workspaces::InvalidField;
 
@@ -13,7 +14,7 @@ pub struct AzureSettings(AzureFields);
 
 impl AzureSettings {
     /// Checks and normalises every field.
-    pub(super) fn validate(fields: AzureFields) -> Result<Self, InvalidField> {
+    pub(super) fn validate(fields: AzureFields, has_secret: bool) -> Result<Self, InvalidField> {
         check_name(&fields.name)?;
         check_description(fields.description.as_deref())?;
         check_region("default_location", &fields.default_location)?;
@@ -29,6 +30,7 @@ impl AzureSettings {
         if fields.state_container.is_some() && fields.state_storage_account.is_none() {
             return refuse("state_storage_account", "is needed beside state_container");
         }
+        check_trust(fields.oidc_audience.as_deref(), has_secret)?;
         Ok(Self(AzureFields {
             tenant_id: check_uuid("tenant_id", &fields.tenant_id)?,
             client_id: check_uuid("client_id", &fields.client_id)?,
@@ -39,6 +41,17 @@ impl AzureSettings {
     /// The fields.
     pub fn fields(&self) -> &AzureFields {
         &self.0
+    }
+}
+
+fn check_trust(audience: Option<&str>, has_secret: bool) -> Result<(), InvalidField> {
+    match audience {
+        None if has_secret => Ok(()),
+        None => refuse("client_secret", "is needed where no oidc_audience is named"),
+        Some(_) if has_secret => {
+            refuse("oidc_audience", "is for subscriptions without a secret: take client_secret away")
+        }
+        Some(audience) => check_audience(audience).or_else(|reason| refuse("oidc_audience", reason)),
     }
 }
 
@@ -71,12 +84,13 @@ mod tests {
             default_location: "westeurope".into(),
             state_storage_account: None,
             state_container: None,
+            oidc_audience: None,
         }
     }
 
     #[test]
     fn ids_have_one_spelling_and_the_error_names_the_field() {
-        let settings = AzureSettings::validate(fields()).unwrap();
+        let settings = AzureSettings::validate(fields(), true).unwrap();
         assert_eq!(settings.fields().tenant_id, "0f9619ff-8b86-d011-b42d-00cf4fc964ff");
         type Change = fn(&mut AzureFields);
         let cases: [(&str, Change); 7] = [
@@ -94,7 +108,7 @@ mod tests {
         for (field, change) in cases {
             let mut changed = fields();
             change(&mut changed);
-            assert_eq!(AzureSettings::validate(changed).unwrap_err().field, field);
+            assert_eq!(AzureSettings::validate(changed, true).unwrap_err().field, field);
         }
         assert!(check_secret(SecretText::new("abc")).is_err());
         assert!(check_secret(SecretText::new("a\nb-c")).is_err());

@@ -10,13 +10,16 @@ use crate::access::{Ctx, Permission};
 use crate::audit::{self, Action};
 use crate::business_units;
 use crate::cloud_accounts::rules::check_uuid;
-use crate::cloud_accounts::service::{changed_fields, check_version, entry, masked, require_unused};
+use crate::cloud_accounts::service::{
+    changed_fields, check_version, enqueue_test, entry, masked, require_issuer, require_unused,
+};
 use crate::cloud_accounts::store::users_of_azure_subscription;
 use crate::cloud_accounts::{CloudAccountError, MaskedSecret};
 use crate::db::Tx;
-use crate::ids::AzureSubscriptionId;
+use crate::ids::{AzureSubscriptionId, TaskId};
 use crate::page::{Page, PageRequest};
 use crate::secrets::{Domain, Place, SealError, SecretText};
+use crate::tasks::TaskKind;
 
 const RESOURCE: &str = "azure_subscription";
 const MISSING: CloudAccountError = CloudAccountError::NotFound("Azure subscription");
@@ -32,14 +35,16 @@ pub async fn create(
     let unit = ctx.unit()?;
     let (subscription_id, fields, secret) = new.split();
     let subscription_id = check_uuid("subscription_id", &subscription_id)?;
-    let settings = AzureSettings::validate(fields)?;
-    let secret = check_secret(secret)?;
+    let secret = secret.map(check_secret).transpose()?;
+    let settings = AzureSettings::validate(fields, secret.is_some())?;
+    require_issuer(deps, "oidc_audience", settings.fields().oidc_audience.as_deref())?;
     let id: AzureSubscriptionId = deps.ids.mint();
+    let sealed = secret.map(|secret| seal(deps, id, &secret)).transpose()?;
     let insert = InsertAzureSubscription {
         id,
         unit,
         subscription_id: &subscription_id,
-        client_secret_sealed: &seal(deps, id, &secret)?,
+        client_secret_sealed: sealed.as_deref(),
         created_by: ctx.actor.user_id(),
     };
     store::insert(tx, &insert, &settings).await?;
@@ -88,13 +93,15 @@ pub async fn update(
                 .await?;
             check_version(version, before.version)?;
             let (fields, secret) = change.over(before.fields.clone());
-            let settings = AzureSettings::validate(fields)?;
             let replaces_secret = secret.is_some();
             let sealed = match secret {
                 None => before.client_secret_sealed.clone(),
-                Some(secret) => seal(deps, id, &check_secret(secret)?)?,
+                Some(None) => None,
+                Some(Some(secret)) => Some(seal(deps, id, &check_secret(secret)?)?),
             };
-            store::update(tx, id, &sealed, &settings).await?;
+            let settings = AzureSettings::validate(fields, sealed.is_some())?;
+            require_issuer(deps, "oidc_audience", settings.fields().oidc_audience.as_deref())?;
+            store::update(tx, id, sealed.as_deref(), &settings).await?;
             let mut changed = changed_fields(&json!(before.fields), &json!(settings.fields()));
             changed.extend(replaces_secret.then(|| "client_secret".to_owned()));
             let details = json!({ "subscription_id": before.subscription_id, "changed": changed });
@@ -126,12 +133,30 @@ pub async fn delete(deps: &Deps, ctx: &Ctx, id: AzureSubscriptionId) -> Result<(
         .await
 }
 
-/// The service principal's secret.
+/// Asks Azure whether the service principal gets in, by a short task.
+pub async fn request_test(
+    tx: &Tx<'_>,
+    deps: &Deps,
+    ctx: &Ctx,
+    id: AzureSubscriptionId,
+) -> Result<TaskId, CloudAccountError> {
+    ctx.require(Permission::AdministerCloudAccounts)?;
+    let found = store::find(tx, ctx.scope, id).await?.ok_or(MISSING)?;
+    let unit = found.business_unit_id;
+    let task_id = enqueue_test(tx, deps, ctx, TaskKind::AzureSubscriptionTest, (unit, id.into())).await?;
+    let details = json!({ "subscription_id": found.subscription_id, "task_id": task_id });
+    audit::service::record(tx, &entry(ctx, unit, Action::AzureSubscriptionTest, RESOURCE, id, details))
+        .await?;
+    Ok(task_id)
+}
+
+/// The service principal's secret; `None` where it trusts tokens.
 pub(in crate::cloud_accounts) fn open(
     deps: &Deps,
     subscription: &StoredAzureSubscription,
-) -> Result<SecretText, SealError> {
-    deps.keys.open(Domain::Azure, place(subscription.id), &subscription.client_secret_sealed)
+) -> Result<Option<SecretText>, SealError> {
+    let sealed = subscription.client_secret_sealed.as_deref();
+    sealed.map(|sealed| deps.keys.open(Domain::Azure, place(subscription.id), sealed)).transpose()
 }
 
 fn seal(deps: &Deps, id: AzureSubscriptionId, secret: &str) -> Result<String, SealError> {
@@ -143,8 +168,10 @@ fn place(id: AzureSubscriptionId) -> Place {
 }
 
 fn view(deps: &Deps, stored: StoredAzureSubscription) -> Result<AzureSubscription, CloudAccountError> {
+    let mask =
+        |secret: &Option<SecretText>| secret.as_deref().map_or_else(MaskedSecret::absent, MaskedSecret::of);
     Ok(AzureSubscription {
-        client_secret: masked(open(deps, &stored), |secret| MaskedSecret::of(secret))?,
+        client_secret: masked(open(deps, &stored), mask)?,
         id: stored.id,
         business_unit_id: stored.business_unit_id,
         subscription_id: stored.subscription_id,

@@ -15,7 +15,7 @@ pub(in crate::cloud_accounts) struct StoredAzureSubscription {
     pub business_unit_id: BusinessUnitId,
     pub subscription_id: String,
     pub fields: AzureFields,
-    pub client_secret_sealed: String,
+    pub client_secret_sealed: Option<String>,
     pub version: i32,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
@@ -25,7 +25,8 @@ macro_rules! select {
     ($rest:literal) => {
         concat!(
             "SELECT id, business_unit_id, subscription_id, tenant_id, client_id, name, description, default_location,
-                    state_storage_account, state_container, client_secret_sealed, version, created_at, updated_at
+                    state_storage_account, state_container, oidc_audience, client_secret_sealed, version, created_at,
+                    updated_at
              FROM azure_subscriptions ",
             $rest
         )
@@ -45,6 +46,7 @@ fn subscription(row: &Row) -> StoredAzureSubscription {
             default_location: row.get("default_location"),
             state_storage_account: row.get("state_storage_account"),
             state_container: row.get("state_container"),
+            oidc_audience: row.get("oidc_audience"),
         },
         client_secret_sealed: row.get("client_secret_sealed"),
         version: row.get("version"),
@@ -55,7 +57,7 @@ fn subscription(row: &Row) -> StoredAzureSubscription {
 
 const FIND: &str = select!("WHERE id = $1 AND ($2::uuid IS NULL OR business_unit_id = $2)");
 
-pub(super) async fn find(
+pub(in crate::cloud_accounts) async fn find(
     query: &impl Query,
     scope: Scope,
     id: AzureSubscriptionId,
@@ -103,15 +105,15 @@ pub(super) struct InsertAzureSubscription<'a> {
     pub id: AzureSubscriptionId,
     pub unit: BusinessUnitId,
     pub subscription_id: &'a str,
-    pub client_secret_sealed: &'a str,
+    pub client_secret_sealed: Option<&'a str>,
     pub created_by: Option<UserId>,
 }
 
 const INSERT: &str = "
     INSERT INTO azure_subscriptions
         (id, business_unit_id, subscription_id, client_secret_sealed, created_by, tenant_id, client_id, name,
-         description, default_location, state_storage_account, state_container)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
+         description, default_location, state_storage_account, state_container, oidc_audience)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
 
 pub(super) async fn insert(
     tx: &Tx<'_>,
@@ -134,6 +136,7 @@ pub(super) async fn insert(
             &fields.default_location,
             &fields.state_storage_account,
             &fields.state_container,
+            &fields.oidc_audience,
         ],
     )
     .await?;
@@ -143,14 +146,15 @@ pub(super) async fn insert(
 const UPDATE: &str = "
     UPDATE azure_subscriptions
     SET client_secret_sealed = $2, tenant_id = $3, client_id = $4, name = $5, description = $6, default_location = $7,
-        state_storage_account = $8, state_container = $9, version = version + 1, updated_at = plumbline_now()
+        state_storage_account = $8, state_container = $9, oidc_audience = $10, version = version + 1,
+        updated_at = plumbline_now()
     WHERE id = $1";
 
 /// The caller has locked the row.
 pub(super) async fn update(
     tx: &Tx<'_>,
     id: AzureSubscriptionId,
-    client_secret_sealed: &str,
+    client_secret_sealed: Option<&str>,
     settings: &AzureSettings,
 ) -> Result<(), DbError> {
     let fields = settings.fields();
@@ -166,6 +170,7 @@ pub(super) async fn update(
             &fields.default_location,
             &fields.state_storage_account,
             &fields.state_container,
+            &fields.oidc_audience,
         ],
     )
     .await?;

@@ -12,6 +12,8 @@ use url::Url;
 
 use super::exec_plugin::ExecPlugin;
 use crate::cloud_accounts::rules::refuse;
+use crate::cloud_accounts::tasks::{ClusterTrial, WayIn};
+use crate::secrets::SecretText;
 use crate::workspaces::InvalidField;
 
 const FIELD: &str = "kubeconfig";
@@ -185,6 +187,42 @@ impl Kubeconfig {
             .collect()
     }
 
+    /// How its user gets in without a program; why a test cannot, otherwise.
+    pub(in crate::cloud_accounts) fn way_in(&self) -> Result<WayIn, &'static str> {
+        let user = &self.0.users.first().ok_or("the kubeconfig has no user")?.user;
+        if let Some(token) = &user.token {
+            return Ok(WayIn::Header(SecretText::new(format!("Bearer {token}"))));
+        }
+        if let (Some(certificate), Some(key)) = (&user.client_certificate_data, &user.client_key_data) {
+            let both = [pem(certificate), b"\n".to_vec(), pem(key)].concat();
+            let both = String::from_utf8(both).map_err(|_| "the client certificate or its key is no PEM")?;
+            return Ok(WayIn::Certificate(SecretText::new(both)));
+        }
+        if let (Some(name), Some(password)) = (&user.username, &user.password) {
+            let both = STANDARD.encode(format!("{name}:{password}"));
+            return Ok(WayIn::Header(SecretText::new(format!("Basic {both}"))));
+        }
+        if user.exec.is_some() {
+            return Err(
+                "its plugin runs in runs alone: link the AWS account that opens it, or see what a run says",
+            );
+        }
+        Err("the user of the kubeconfig has no token, certificate or password")
+    }
+
+    /// What a test has to know beside that.
+    pub(in crate::cloud_accounts) fn trial(&self, way_in: WayIn) -> ClusterTrial {
+        let server = self.0.clusters.first().map(|one| &one.cluster);
+        ClusterTrial {
+            server_url: self.server_url().to_owned(),
+            context: self.0.current_context.clone(),
+            authorities: server.and_then(|one| one.certificate_authority_data.as_deref()).map(pem),
+            is_unchecked: server.is_some_and(|one| one.insecure_skip_tls_verify),
+            server_name: server.and_then(|one| one.tls_server_name.clone()),
+            way_in,
+        }
+    }
+
     /// Refuses what was kept, if today's settings do not allow it.
     pub fn check_again(&self, allow_insecure_tls: bool) -> Result<(), InvalidField> {
         self.0.check(allow_insecure_tls)
@@ -292,6 +330,12 @@ impl User {
         check_text("password", self.password.as_deref())?;
         self.exec.as_ref().map_or(Ok(()), |exec| exec.check().map_err(|why| format!("exec.{why}")))
     }
+}
+
+/// What stands in a field that was checked.
+fn pem(data: &str) -> Vec<u8> {
+    let plain: String = data.split_whitespace().collect();
+    STANDARD.decode(plain).unwrap_or_default()
 }
 
 fn check_base64(name: &str, data: Option<&str>) -> Result<(), String> {

@@ -15,5 +15,5 @@ mod tests;
 
 #[cfg(feature = "store")]
 pub use kubeconfig::Kubeconfig;
-pub use model::{Cluster, ClusterChange, ClusterFields, NewCluster};
+pub use model::{Cluster, ClusterChange, ClusterFields, ClusterTest, NewCluster};
 pub use rules::ClusterSettings;

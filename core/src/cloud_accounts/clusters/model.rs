@@ -123,3 +123,16 @@ impl ClusterChange {
         (fields, self.kubeconfig, self.server_url)
     }
 }
+
+/// What a test found: the result of its task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct ClusterTest {
+    /// Whether all of it works.
+    pub ok: bool,
+    /// What does not.
+    pub detail: Option<String>,
+    /// What the kubeconfig calls it.
+    pub context: Option<String>,
+    /// What the API server is.
+    pub server_version: Option<String>,
+}

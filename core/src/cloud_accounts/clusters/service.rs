@@ -8,13 +8,16 @@ use crate::Deps;
 use crate::access::{Ctx, Permission};
 use crate::audit::{self, Action};
 use crate::business_units;
-use crate::cloud_accounts::service::{changed_fields, check_version, entry, masked, require_unused};
+use crate::cloud_accounts::service::{
+    changed_fields, check_version, enqueue_test, entry, masked, require_unused,
+};
 use crate::cloud_accounts::store::users_of_cluster;
 use crate::cloud_accounts::{CloudAccountError, MaskedSecret};
 use crate::db::Tx;
-use crate::ids::ClusterId;
+use crate::ids::{ClusterId, TaskId};
 use crate::page::{Page, PageRequest};
 use crate::secrets::{Domain, Place, SealError};
+use crate::tasks::TaskKind;
 use crate::workspaces::InvalidField;
 
 const RESOURCE: &str = "cluster";
@@ -117,6 +120,22 @@ pub async fn delete(deps: &Deps, ctx: &Ctx, id: ClusterId) -> Result<(), CloudAc
             Ok(())
         })
         .await
+}
+
+/// Asks the cluster whether the kubeconfig gets in, by a short task.
+pub async fn request_test(
+    tx: &Tx<'_>,
+    deps: &Deps,
+    ctx: &Ctx,
+    id: ClusterId,
+) -> Result<TaskId, CloudAccountError> {
+    ctx.require(Permission::AdministerCloudAccounts)?;
+    let found = store::find(tx, ctx.scope, id).await?.ok_or(MISSING)?;
+    let unit = found.business_unit_id;
+    let task_id = enqueue_test(tx, deps, ctx, TaskKind::ClusterTest, (unit, id.into())).await?;
+    let details = json!({ "name": found.fields.name, "task_id": task_id });
+    audit::service::record(tx, &entry(ctx, unit, Action::ClusterTest, RESOURCE, id, details)).await?;
+    Ok(task_id)
 }
 
 /// How to get in.

@@ -1,5 +1,7 @@
 //! GCP projects, reached by the key of a service account.
 
+#[cfg(feature = "store")]
+mod assertion;
 mod model;
 mod rules;
 #[cfg(feature = "store")]
@@ -8,6 +10,8 @@ mod service_account;
 #[cfg(feature = "store")]
 pub(super) mod store;
 
-pub use model::{GcpFields, GcpProject, GcpProjectChange, NewGcpProject};
+#[cfg(feature = "store")]
+pub(super) use assertion::assertion;
+pub use model::{GcpFields, GcpProject, GcpProjectChange, GcpTest, NewGcpProject};
 pub use rules::GcpSettings;
 pub use service_account::ServiceAccount;

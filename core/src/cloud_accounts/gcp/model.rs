@@ -21,6 +21,9 @@ pub struct GcpFields {
     pub state_bucket: Option<String>,
     /// What the names of objects in it begin with.
     pub state_prefix: Option<String>,
+    /// Set where a workload identity pool trusts tokens of this installation's own issuer: its provider, as
+    /// `projects/<number>/locations/global/workloadIdentityPools/<pool>/providers/<provider>`. Then there is no key.
+    pub workload_identity_provider: Option<String>,
 }
 
 /// A registered project, as people see it.
@@ -32,7 +35,7 @@ pub struct GcpProject {
     pub business_unit_id: BusinessUnitId,
     /// Its id at GCP.
     pub project_id: String,
-    /// The service account, as its key names it.
+    /// The service account that runs act as: as its key names it, or as it was named where there is no key.
     pub client_email: String,
     /// What can be changed.
     #[serde(flatten)]
@@ -47,6 +50,14 @@ pub struct GcpProject {
     pub updated_at: DateTime<Utc>,
 }
 
+/// How a caller would have runs get in, beside the pool's provider; nothing is checked yet.
+pub(super) struct WishedAccess {
+    /// What becomes of the key; `None`: it stays.
+    pub key: Option<Option<SecretText>>,
+    /// The service account, where a caller names it.
+    pub client_email: Option<String>,
+}
+
 /// A project to register, as a caller sends it; nothing is checked yet.
 #[derive(Clone, Debug, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -54,8 +65,12 @@ pub struct GcpProject {
 pub struct NewGcpProject {
     pub project_id: String,
     /// The file that GCP gives for a key of a service account, as text.
-    #[schema(value_type = String, format = Password)]
-    pub service_account_json: SecretText,
+    #[serde(default)]
+    #[schema(value_type = Option<String>, format = Password)]
+    pub service_account_json: Option<SecretText>,
+    /// Where there is no key.
+    #[serde(default)]
+    pub client_email: Option<String>,
     pub name: String,
     #[serde(default)]
     pub description: Option<String>,
@@ -65,6 +80,8 @@ pub struct NewGcpProject {
     pub state_bucket: Option<String>,
     #[serde(default)]
     pub state_prefix: Option<String>,
+    #[serde(default)]
+    pub workload_identity_provider: Option<String>,
 }
 
 fn us_central1() -> String {
@@ -72,16 +89,18 @@ fn us_central1() -> String {
 }
 
 impl NewGcpProject {
-    /// Id, changeable fields and key, still to be checked.
-    pub(super) fn split(self) -> (String, GcpFields, SecretText) {
+    /// Id, changeable fields and way in, still to be checked.
+    pub(super) fn split(self) -> (String, GcpFields, WishedAccess) {
         let fields = GcpFields {
             name: self.name,
             description: self.description,
             default_region: self.default_region,
             state_bucket: self.state_bucket,
             state_prefix: self.state_prefix,
+            workload_identity_provider: self.workload_identity_provider,
         };
-        (self.project_id, fields, self.service_account_json)
+        let access = WishedAccess { key: Some(self.service_account_json), client_email: self.client_email };
+        (self.project_id, fields, access)
     }
 }
 
@@ -90,9 +109,11 @@ impl NewGcpProject {
 #[serde(deny_unknown_fields)]
 #[expect(missing_docs, reason = "the fields are those of GcpProject")]
 pub struct GcpProjectChange {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<String>, format = Password)]
-    pub service_account_json: Option<SecretText>,
+    pub service_account_json: Option<Option<SecretText>>,
+    #[serde(default)]
+    pub client_email: Option<String>,
     #[serde(default)]
     pub name: Option<String>,
     #[serde(default, deserialize_with = "present")]
@@ -106,18 +127,35 @@ pub struct GcpProjectChange {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<String>)]
     pub state_prefix: Option<Option<String>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>)]
+    pub workload_identity_provider: Option<Option<String>>,
 }
 
 impl GcpProjectChange {
-    /// What the project would be after the edit, and the key that it names; still to be checked.
-    pub(super) fn over(self, now: GcpFields) -> (GcpFields, Option<SecretText>) {
+    /// What the project would be after the edit, and its way in; still to be checked.
+    pub(super) fn over(self, now: GcpFields) -> (GcpFields, WishedAccess) {
         let fields = GcpFields {
             name: self.name.unwrap_or(now.name),
             description: self.description.unwrap_or(now.description),
             default_region: self.default_region.unwrap_or(now.default_region),
             state_bucket: self.state_bucket.unwrap_or(now.state_bucket),
             state_prefix: self.state_prefix.unwrap_or(now.state_prefix),
+            workload_identity_provider: self
+                .workload_identity_provider
+                .unwrap_or(now.workload_identity_provider),
         };
-        (fields, self.service_account_json)
+        (fields, WishedAccess { key: self.service_account_json, client_email: self.client_email })
     }
+}
+
+/// What a test found: the result of its task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct GcpTest {
+    /// Whether all of it works.
+    pub ok: bool,
+    /// What does not.
+    pub detail: Option<String>,
+    /// Whose key it is.
+    pub client_email: Option<String>,
 }

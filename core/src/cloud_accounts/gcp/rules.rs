@@ -12,7 +12,7 @@ pub struct GcpSettings(GcpFields);
 
 impl GcpSettings {
     /// Checks every field.
-    pub(super) fn validate(fields: GcpFields) -> Result<Self, InvalidField> {
+    pub(super) fn validate(fields: GcpFields, has_key: bool) -> Result<Self, InvalidField> {
         check_name(&fields.name)?;
         check_description(fields.description.as_deref())?;
         check_region("default_region", &fields.default_region)?;
@@ -26,6 +26,28 @@ impl GcpSettings {
         if fields.state_prefix.is_some() && fields.state_bucket.is_none() {
             return refuse("state_bucket", "is needed beside state_prefix");
         }
+        match fields.workload_identity_provider.as_deref() {
+            None if has_key => {}
+            None => {
+                return refuse(
+                    "service_account_json",
+                    "is needed where no workload_identity_provider is named",
+                );
+            }
+            Some(_) if has_key => {
+                return refuse(
+                    "workload_identity_provider",
+                    "is for projects without a key: take service_account_json away",
+                );
+            }
+            Some(provider) if !is_provider(provider) => {
+                return refuse(
+                    "workload_identity_provider",
+                    "must be projects/<number>/locations/global/workloadIdentityPools/<pool>/providers/<provider>",
+                );
+            }
+            Some(_) => {}
+        }
         Ok(Self(fields))
     }
 
@@ -33,6 +55,49 @@ impl GcpSettings {
     pub fn fields(&self) -> &GcpFields {
         &self.0
     }
+}
+
+/// The service account that runs act as: the key's own, or the one that is named where there is none.
+pub(super) fn check_client_email(
+    of_key: Option<&str>,
+    named: Option<String>,
+    before: Option<String>,
+) -> Result<String, InvalidField> {
+    match (of_key, named) {
+        (Some(email), None) => Ok(email.to_owned()),
+        (Some(email), Some(named)) if email == named => Ok(named),
+        (Some(_), Some(_)) => refuse("client_email", "is read from the key"),
+        (None, Some(named)) if is_client_email(&named) => Ok(named),
+        (None, Some(_)) => refuse("client_email", "must be the address of a service account"),
+        (None, None) => before.map_or_else(
+            || refuse("client_email", "is needed beside workload_identity_provider: runs act as it"),
+            Ok,
+        ),
+    }
+}
+
+/// Whether this is the address of a service account.
+pub(super) fn is_client_email(email: &str) -> bool {
+    let (name, domain) = email.split_once('@').unwrap_or_default();
+    let word = |text: &str| {
+        !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
+    };
+    word(name) && word(domain) && domain.ends_with(".gserviceaccount.com")
+}
+
+/// The full name of a provider of a pool.
+fn is_provider(name: &str) -> bool {
+    let parts: Vec<&str> = name.split('/').collect();
+    let ["projects", number, "locations", "global", "workloadIdentityPools", pool, "providers", provider] =
+        parts[..]
+    else {
+        return false;
+    };
+    let id = |id: &str| {
+        (4..=32).contains(&id.len())
+            && id.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+    };
+    (1..=20).contains(&number.len()) && number.bytes().all(|b| b.is_ascii_digit()) && id(pool) && id(provider)
 }
 
 /// The id of a project.
@@ -69,6 +134,20 @@ mod tests {
         }
         for bad in ["abcde", "1abcdef", "abcdef-", "Payments", "example.com:payments", &"a".repeat(31)] {
             assert!(check_project_id(bad).is_err(), "{bad}");
+        }
+        let provider = "projects/123/locations/global/workloadIdentityPools/plumbline/providers/runs";
+        assert!(is_provider(provider));
+        for bad in [
+            "",
+            "runs",
+            &provider.replace("123", "payments"),
+            &provider.replace("global", "eu"),
+            &provider.replace("/runs", "/run"),
+            &provider.replace("/runs", "/RUNS"),
+            &format!("{provider}/"),
+            &format!("//iam.googleapis.com/{provider}"),
+        ] {
+            assert!(!is_provider(bad), "{bad}");
         }
         assert!(is_prefix("plumbline/states.v1"));
         for bad in ["", "/a", "a/", "a//b", "../a", "a/./b", "a b"] {

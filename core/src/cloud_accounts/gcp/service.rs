@@ -2,22 +2,27 @@
 
 use serde_json::json;
 
-use super::rules::check_project_id;
+use super::rules::{check_client_email, check_project_id};
 use super::store::{self, InsertGcpProject, StoredGcpProject};
 use super::{GcpProject, GcpProjectChange, GcpSettings, NewGcpProject, ServiceAccount};
 use crate::Deps;
 use crate::access::{Ctx, Permission};
 use crate::audit::{self, Action};
 use crate::business_units;
-use crate::cloud_accounts::service::{changed_fields, check_version, entry, masked, require_unused};
+use crate::cloud_accounts::service::{
+    changed_fields, check_version, enqueue_test, entry, masked, require_issuer, require_unused,
+};
 use crate::cloud_accounts::store::users_of_gcp_project;
 use crate::cloud_accounts::{CloudAccountError, MaskedSecret};
 use crate::db::Tx;
-use crate::ids::GcpProjectId;
+use crate::ids::{GcpProjectId, TaskId};
 use crate::page::{Page, PageRequest};
 use crate::secrets::{Domain, Place, SealError};
+use crate::tasks::TaskKind;
 
 const RESOURCE: &str = "gcp_project";
+/// The field that says so where runs need no key.
+const TRUST: &str = "workload_identity_provider";
 const MISSING: CloudAccountError = CloudAccountError::NotFound("GCP project");
 
 /// Registers a project in the caller's transaction, so that an idempotency key can commit with it.
@@ -29,17 +34,21 @@ pub async fn create(
 ) -> Result<GcpProject, CloudAccountError> {
     ctx.require(Permission::AdministerCloudAccounts)?;
     let unit = ctx.unit()?;
-    let (project_id, fields, key) = new.split();
+    let (project_id, fields, access) = new.split();
     check_project_id(&project_id)?;
-    let settings = GcpSettings::validate(fields)?;
-    let key = ServiceAccount::parse(&key, &project_id)?;
+    let key = access.key.flatten().map(|key| ServiceAccount::parse(&key, &project_id)).transpose()?;
+    let settings = GcpSettings::validate(fields, key.is_some())?;
+    let of_key = key.as_ref().map(ServiceAccount::client_email);
+    let client_email = check_client_email(of_key, access.client_email, None)?;
+    require_issuer(deps, TRUST, settings.fields().workload_identity_provider.as_deref())?;
     let id: GcpProjectId = deps.ids.mint();
+    let sealed = key.map(|key| seal(deps, id, &key)).transpose()?;
     let insert = InsertGcpProject {
         id,
         unit,
         project_id: &project_id,
-        client_email: key.client_email(),
-        service_account_sealed: &seal(deps, id, &key)?,
+        client_email: &client_email,
+        service_account_sealed: sealed.as_deref(),
         created_by: ctx.actor.user_id(),
     };
     store::insert(tx, &insert, &settings).await?;
@@ -79,17 +88,24 @@ pub async fn update(
             business_units::service::require_in_use::<CloudAccountError>(tx, ctx, before.business_unit_id)
                 .await?;
             check_version(version, before.version)?;
-            let (fields, key) = change.over(before.fields.clone());
-            let settings = GcpSettings::validate(fields)?;
-            let replaces_key = key.is_some();
-            let (email, sealed) = match key {
-                None => (before.client_email.clone(), before.service_account_sealed.clone()),
-                Some(key) => {
+            let (fields, access) = change.over(before.fields.clone());
+            let replaces_key = access.key.is_some();
+            let was = before.client_email.clone();
+            let (of_key, sealed) = match access.key {
+                None => {
+                    let sealed = before.service_account_sealed.clone();
+                    (sealed.is_some().then(|| was.clone()), sealed)
+                }
+                Some(None) => (None, None),
+                Some(Some(key)) => {
                     let key = ServiceAccount::parse(&key, &before.project_id)?;
-                    (key.client_email().to_owned(), seal(deps, id, &key)?)
+                    (Some(key.client_email().to_owned()), Some(seal(deps, id, &key)?))
                 }
             };
-            store::update(tx, id, &email, &sealed, &settings).await?;
+            let settings = GcpSettings::validate(fields, sealed.is_some())?;
+            let email = check_client_email(of_key.as_deref(), access.client_email, Some(was))?;
+            require_issuer(deps, TRUST, settings.fields().workload_identity_provider.as_deref())?;
+            store::update(tx, id, &email, sealed.as_deref(), &settings).await?;
             let mut changed = changed_fields(&json!(before.fields), &json!(settings.fields()));
             changed.extend(replaces_key.then(|| "service_account_json".to_owned()));
             let details =
@@ -121,13 +137,31 @@ pub async fn delete(deps: &Deps, ctx: &Ctx, id: GcpProjectId) -> Result<(), Clou
         .await
 }
 
-/// The key of the service account.
+/// Asks Google whether the key works, by a short task.
+pub async fn request_test(
+    tx: &Tx<'_>,
+    deps: &Deps,
+    ctx: &Ctx,
+    id: GcpProjectId,
+) -> Result<TaskId, CloudAccountError> {
+    ctx.require(Permission::AdministerCloudAccounts)?;
+    let found = store::find(tx, ctx.scope, id).await?.ok_or(MISSING)?;
+    let unit = found.business_unit_id;
+    let task_id = enqueue_test(tx, deps, ctx, TaskKind::GcpProjectTest, (unit, id.into())).await?;
+    let details = json!({ "project_id": found.project_id, "task_id": task_id });
+    audit::service::record(tx, &entry(ctx, unit, Action::GcpProjectTest, RESOURCE, id, details)).await?;
+    Ok(task_id)
+}
+
+/// The key of the service account; `None` where a pool trusts tokens.
 pub(in crate::cloud_accounts) fn open(
     deps: &Deps,
     project: &StoredGcpProject,
-) -> Result<ServiceAccount, SealError> {
-    let text = deps.keys.open(Domain::Gcp, place(project.id), &project.service_account_sealed)?;
-    serde_json::from_str(&text).map_err(|_| SealError::Unreadable("it is not the key of a service account"))
+) -> Result<Option<ServiceAccount>, SealError> {
+    let Some(sealed) = &project.service_account_sealed else { return Ok(None) };
+    let text = deps.keys.open(Domain::Gcp, place(project.id), sealed)?;
+    let read = serde_json::from_str(&text);
+    read.map(Some).map_err(|_| SealError::Unreadable("it is not the key of a service account"))
 }
 
 fn seal(deps: &Deps, id: GcpProjectId, key: &ServiceAccount) -> Result<String, SealError> {
@@ -139,8 +173,10 @@ fn place(id: GcpProjectId) -> Place {
 }
 
 fn view(deps: &Deps, stored: StoredGcpProject) -> Result<GcpProject, CloudAccountError> {
-    let mask =
-        |key: &ServiceAccount| key.private_key_id().map_or_else(MaskedSecret::hidden, MaskedSecret::of);
+    let mask = |key: &Option<ServiceAccount>| match key {
+        None => MaskedSecret::absent(),
+        Some(key) => key.private_key_id().map_or_else(MaskedSecret::hidden, MaskedSecret::of),
+    };
     Ok(GcpProject {
         service_account_json: masked(open(deps, &stored), mask)?,
         id: stored.id,

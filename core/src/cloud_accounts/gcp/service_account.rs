@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::rules::is_client_email;
 use crate::cloud_accounts::rules::refuse;
 use crate::workspaces::InvalidField;
 
@@ -71,11 +72,7 @@ impl ServiceAccount {
         if self.project_id != project_id {
             return refuse(FIELD, "project_id: must be the project_id that is registered");
         }
-        let (name, domain) = self.client_email.split_once('@').unwrap_or_default();
-        let word = |text: &str| {
-            !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
-        };
-        if !word(name) || !word(domain) || !domain.ends_with(".gserviceaccount.com") {
+        if !is_client_email(&self.client_email) {
             return refuse(FIELD, "client_email: must be the address of a service account");
         }
         let key = self.private_key.trim();

@@ -16,7 +16,7 @@ pub(in crate::cloud_accounts) struct StoredGcpProject {
     pub project_id: String,
     pub client_email: String,
     pub fields: GcpFields,
-    pub service_account_sealed: String,
+    pub service_account_sealed: Option<String>,
     pub version: i32,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
@@ -26,7 +26,7 @@ macro_rules! select {
     ($rest:literal) => {
         concat!(
             "SELECT id, business_unit_id, project_id, client_email, name, description, default_region, state_bucket, state_prefix,
-                    service_account_sealed, version, created_at, updated_at
+                    workload_identity_provider, service_account_sealed, version, created_at, updated_at
              FROM gcp_projects ",
             $rest
         )
@@ -45,6 +45,7 @@ fn project(row: &Row) -> StoredGcpProject {
             default_region: row.get("default_region"),
             state_bucket: row.get("state_bucket"),
             state_prefix: row.get("state_prefix"),
+            workload_identity_provider: row.get("workload_identity_provider"),
         },
         service_account_sealed: row.get("service_account_sealed"),
         version: row.get("version"),
@@ -55,7 +56,7 @@ fn project(row: &Row) -> StoredGcpProject {
 
 const FIND: &str = select!("WHERE id = $1 AND ($2::uuid IS NULL OR business_unit_id = $2)");
 
-pub(super) async fn find(
+pub(in crate::cloud_accounts) async fn find(
     query: &impl Query,
     scope: Scope,
     id: GcpProjectId,
@@ -104,15 +105,15 @@ pub(super) struct InsertGcpProject<'a> {
     pub unit: BusinessUnitId,
     pub project_id: &'a str,
     pub client_email: &'a str,
-    pub service_account_sealed: &'a str,
+    pub service_account_sealed: Option<&'a str>,
     pub created_by: Option<UserId>,
 }
 
 const INSERT: &str = "
     INSERT INTO gcp_projects
         (id, business_unit_id, project_id, client_email, service_account_sealed, created_by, name, description,
-         default_region, state_bucket, state_prefix)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+         default_region, state_bucket, state_prefix, workload_identity_provider)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
 
 pub(super) async fn insert(
     tx: &Tx<'_>,
@@ -134,6 +135,7 @@ pub(super) async fn insert(
             &fields.default_region,
             &fields.state_bucket,
             &fields.state_prefix,
+            &fields.workload_identity_provider,
         ],
     )
     .await?;
@@ -143,7 +145,8 @@ pub(super) async fn insert(
 const UPDATE: &str = "
     UPDATE gcp_projects
     SET service_account_sealed = $2, client_email = $3, name = $4, description = $5, default_region = $6,
-        state_bucket = $7, state_prefix = $8, version = version + 1, updated_at = plumbline_now()
+        state_bucket = $7, state_prefix = $8, workload_identity_provider = $9, version = version + 1,
+        updated_at = plumbline_now()
     WHERE id = $1";
 
 /// The caller has locked the row.
@@ -151,7 +154,7 @@ pub(super) async fn update(
     tx: &Tx<'_>,
     id: GcpProjectId,
     client_email: &str,
-    service_account_sealed: &str,
+    service_account_sealed: Option<&str>,
     settings: &GcpSettings,
 ) -> Result<(), DbError> {
     let fields = settings.fields();
@@ -166,6 +169,7 @@ pub(super) async fn update(
             &fields.default_region,
             &fields.state_bucket,
             &fields.state_prefix,
+            &fields.workload_identity_provider,
         ],
     )
     .await?;

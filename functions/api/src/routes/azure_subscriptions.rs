@@ -1,5 +1,7 @@
 //! Azure subscriptions.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -15,15 +17,19 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
+use super::workspaces::TaskAccepted;
 use crate::body::{Body, Path, Query};
 use crate::caller::Caller;
 use crate::etag::{self, IfMatch};
-use crate::idempotency::{Created, Once};
+use crate::idempotency::{Created, Once, OnceByPath};
 use crate::problem::Problem;
 
 /// This feature's routes.
 pub(super) fn routes() -> OpenApiRouter<Deps> {
-    OpenApiRouter::new().routes(routes!(list, create)).routes(routes!(get, update, delete))
+    OpenApiRouter::new()
+        .routes(routes!(list, create))
+        .routes(routes!(get, update, delete))
+        .routes(routes!(test))
 }
 
 /// The part of the list to show.
@@ -117,4 +123,23 @@ async fn delete(
 ) -> Result<StatusCode, Problem> {
     azure::service::delete(&deps, &ctx, id).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Asks Azure whether the service principal gets in and sees the subscription.
+#[utoipa::path(post, path = "/azure-subscriptions/{id}/test", tag = "azure-subscriptions",
+    params(("id" = Uuid, Path), ("Idempotency-Key" = Option<String>, Header, description = "The same key gives the same task")),
+    responses((status = 202, body = TaskAccepted, description = "A task asks; its result says whether it works, and why not")))]
+async fn test(
+    State(deps): State<Deps>,
+    Caller(ctx): Caller,
+    Path(id): Path<AzureSubscriptionId>,
+    OnceByPath(once): OnceByPath,
+) -> Result<Response, Problem> {
+    let response = once
+        .answer(&deps, &ctx, async |tx, ()| {
+            Ok(TaskAccepted::later(azure::service::request_test(tx, &deps, &ctx, id).await?))
+        })
+        .await?;
+    deps.waker.wake(Duration::ZERO).await;
+    Ok(response)
 }

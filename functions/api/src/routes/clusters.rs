@@ -1,5 +1,7 @@
 //! Kubernetes clusters.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -13,15 +15,19 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
+use super::workspaces::TaskAccepted;
 use crate::body::{Body, Path, Query};
 use crate::caller::Caller;
 use crate::etag::{self, IfMatch};
-use crate::idempotency::{Created, Once};
+use crate::idempotency::{Created, Once, OnceByPath};
 use crate::problem::Problem;
 
 /// This feature's routes.
 pub(super) fn routes() -> OpenApiRouter<Deps> {
-    OpenApiRouter::new().routes(routes!(list, create)).routes(routes!(get, update, delete))
+    OpenApiRouter::new()
+        .routes(routes!(list, create))
+        .routes(routes!(get, update, delete))
+        .routes(routes!(test))
 }
 
 /// The part of the list to show.
@@ -116,4 +122,23 @@ async fn delete(
 ) -> Result<StatusCode, Problem> {
     clusters::service::delete(&deps, &ctx, id).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Asks the API server whether the kubeconfig gets in.
+#[utoipa::path(post, path = "/clusters/{id}/test", tag = "clusters",
+    params(("id" = Uuid, Path), ("Idempotency-Key" = Option<String>, Header, description = "The same key gives the same task")),
+    responses((status = 202, body = TaskAccepted, description = "A task asks; its result says whether it works, and why not")))]
+async fn test(
+    State(deps): State<Deps>,
+    Caller(ctx): Caller,
+    Path(id): Path<ClusterId>,
+    OnceByPath(once): OnceByPath,
+) -> Result<Response, Problem> {
+    let response = once
+        .answer(&deps, &ctx, async |tx, ()| {
+            Ok(TaskAccepted::later(clusters::service::request_test(tx, &deps, &ctx, id).await?))
+        })
+        .await?;
+    deps.waker.wake(Duration::ZERO).await;
+    Ok(response)
 }

@@ -14,6 +14,7 @@ mod gcp_projects;
 mod git_credentials;
 mod health;
 mod integrations;
+pub(crate) mod issuer_keys;
 mod jwt_secrets;
 mod presence;
 mod rekeys;
@@ -49,6 +50,7 @@ pub fn all() -> OpenApiRouter<Deps> {
         .merge(rekeys::routes())
         .merge(presence::routes())
         .merge(integrations::routes())
+        .merge(issuer_keys::routes())
         .merge(jwt_secrets::routes())
         .merge(runs::routes())
         .merge(sessions::routes())

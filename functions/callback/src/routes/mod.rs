@@ -2,6 +2,7 @@
 
 mod artifacts;
 mod ends;
+mod identity_tokens;
 mod steps;
 mod tfstate;
 mod trade;
@@ -43,6 +44,7 @@ fn table() -> Vec<Route> {
     let mut all = vec![
         post_at("/trade", trade::trade),
         post_at("/heartbeat", trade::heartbeat),
+        post_at("/identity-token", identity_tokens::issue),
         put_at("/steps/{position}", steps::report),
         put_at("/steps/{position}/log", steps::append_log),
         post_at("/artifacts", artifacts::begin),

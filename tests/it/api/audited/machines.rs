@@ -69,6 +69,11 @@ pub(super) async fn executor_request(stage: &Stage, method: &str, path: &str) ->
     if below == "trade" {
         return trade(stage, unit).await;
     }
+    if below == "identity-token" {
+        // The first of all makes the keys, too.
+        let executor = stage.trusted(unit).await;
+        return of(&executor, unit, method, below).with(json!({ "for": "aws" }));
+    }
     let plans = ["heartbeat", "steps", "plan", "fail"];
     let by_planner = plans.iter().any(|one| below.starts_with(one))
         || (below.starts_with("artifacts") && method == "POST");

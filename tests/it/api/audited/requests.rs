@@ -71,7 +71,7 @@ pub(super) async fn request(stage: &Stage, route: &Route) -> Request {
 
 /// Reads are of the unit that has one of everything.
 fn read(stage: &Stage, route: &Route, path: &str) -> Request {
-    let of_the_platform = ["admin/", "auth/jwt-secrets", "runtime-config"];
+    let of_the_platform = ["admin/", "auth/issuer-keys", "auth/jwt-secrets", "runtime-config"];
     let is_platform = of_the_platform.iter().any(|one| path.starts_with(one));
     // The admin has had the plan's text as an artifact: for an hour that entry stands for both.
     let is_read_already = path == "runs/{id}/plan";
@@ -98,6 +98,11 @@ async fn sign_in(stage: &Stage, unit: &Unit, method: &str, path: &str) -> Reques
             let body = json!({ "token": stage.ci_token(unit).await, "business_unit": unit.slug });
             Request { user: None, ..request.unsigned().with(body) }
         }
+        "auth/issuer-keys" => {
+            stage.trusted(unit).await;
+            Request::of(&stage.superadmin, unit, method, path).with(json!({ "at_once": true }))
+        }
+        "auth/oidc/token" => request.unsigned().with(json!({ "code": stage.code(&member).await })),
         "auth/jwt-secrets" => Request::of(&stage.superadmin, unit, method, path).with(json!({})),
         "auth/refresh" => {
             let pair = stage.made(unit, "POST", "auth/token", credentials).await;
@@ -291,13 +296,14 @@ async fn others(stage: &Stage, unit: &Unit, method: &str, path: &str) -> Request
             }
         }
         (_, path) if path.starts_with("integrations/") => {
-            let name = path.trim_start_matches("integrations/");
+            let name = path.trim_start_matches("integrations/").trim_end_matches("/test");
             let all = everything(|what| format!("planted-{what}-1234"));
             let (_, body) = all.into_iter().find(|(known, _)| *known == name).unwrap();
             if method == "PUT" {
                 return by_admin(path).with(body);
             }
-            stage.made(unit, "PUT", path, body).await;
+            let set = format!("integrations/{name}");
+            stage.made(unit, "PUT", &set, body).await;
             by_admin(path)
         }
         ("POST", "presence") => by_admin(path).with(json!({ "bu_slug": unit.slug })),

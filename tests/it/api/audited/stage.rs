@@ -12,6 +12,8 @@ use plumbline_runtime::Function;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::super::cloud_accounts::ACCOUNT;
+use super::super::issuer_keys::trusting_aws;
 use super::super::tenants::Foreign;
 use crate::executors::{ADDS_ONE, FakeExecutor, NO_CHANGES, plan_file};
 use crate::idp::Idp;
@@ -241,6 +243,32 @@ impl Stage {
     }
 
     /// A rule that trusts the identity provider, whose keys are known, and a token that the rule takes.
+    /// The one-time code of somebody who has just come back from the identity provider.
+    pub(super) async fn code(&self, member: &Person) -> String {
+        const CAME_BACK: &str = "
+            INSERT INTO oidc_sign_ins (state_hash, user_id, code_hash, generation, code_expires_at)
+            VALUES ($1, $2, $3, 1, plumbline_now() + interval '1 minute')";
+        let code = format!("plo_{}", member.id.0.simple());
+        let (state, kept) = (Sha256Digest::of(b"a state"), Sha256Digest::of(code.as_bytes()));
+        let conn = self.plane().db().conn().await.unwrap();
+        conn.execute(CAME_BACK, &[&&state.0[..], &member.id, &&kept.0[..]]).await.unwrap();
+        code
+    }
+
+    /// An executor whose plan gets into AWS by tokens, and has had one.
+    pub(super) async fn trusted(&self, unit: &Unit) -> FakeExecutor<'_> {
+        self.made(unit, "POST", "aws-accounts", trusting_aws()).await;
+        let workspace = self.workspace(unit).await;
+        let link = json!({ "state_aws_account_id": ACCOUNT });
+        self.made(unit, "PUT", &format!("workspaces/{workspace}"), link).await;
+        let run = self.id(unit, "runs", json!({ "workspace_id": workspace, "command": "plan" })).await;
+        let executor = self.executor(&run).await;
+        let (status, answer) =
+            executor.call(http::Method::POST, "identity-token", json!({ "for": "aws" })).await;
+        assert_eq!(status, StatusCode::OK, "{answer}");
+        executor
+    }
+
     pub(super) async fn ci_token(&self, unit: &Unit) -> String {
         let (audience, subject) = ("https://plumbline.test", "repo:acme/infra:ref:refs/heads/main");
         let rule =

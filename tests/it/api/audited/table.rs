@@ -86,10 +86,13 @@ rows! {
     "POST /api/v1/auth/accept-invite"                                  platform UserInviteAccept;
     "POST /api/v1/auth/ci-token"                                       system CiLogin;
     "GET /api/v1/auth/config"                                          nothing OPEN;
+    "GET /api/v1/auth/issuer-keys"                                     nothing NAMES;
+    "POST /api/v1/auth/issuer-keys"                                    platform IssuerKeyRotate;
     "GET /api/v1/auth/jwt-secrets"                                     nothing NAMES;
     "POST /api/v1/auth/jwt-secrets"                                    platform JwtSecretRotate;
     "POST /api/v1/auth/logout"                                         platform Logout;
     "POST /api/v1/auth/logout-all"                                     platform SessionEndAll;
+    "POST /api/v1/auth/oidc/token"                                     platform Login;
     "POST /api/v1/auth/refresh"                                        nothing GOES_ON;
     "POST /api/v1/auth/token"                                          platform Login;
     "GET /api/v1/aws-accounts"                                         nothing NAMES;
@@ -103,6 +106,7 @@ rows! {
     "GET /api/v1/azure-subscriptions/{id}"                             nothing NAMES;
     "PUT /api/v1/azure-subscriptions/{id}"                             unit AzureSubscriptionUpdate;
     "DELETE /api/v1/azure-subscriptions/{id}"                          unit AzureSubscriptionDelete;
+    "POST /api/v1/azure-subscriptions/{id}/test"                       unit AzureSubscriptionTest;
     "GET /api/v1/business-units"                                       nothing NAMES;
     "POST /api/v1/business-units"                                      platform BusinessUnitCreate;
     "GET /api/v1/business-units/{id}"                                  nothing NAMES;
@@ -118,11 +122,13 @@ rows! {
     "GET /api/v1/clusters/{id}"                                        nothing NAMES;
     "PUT /api/v1/clusters/{id}"                                        unit ClusterUpdate;
     "DELETE /api/v1/clusters/{id}"                                     unit ClusterDelete;
+    "POST /api/v1/clusters/{id}/test"                                  unit ClusterTest;
     "GET /api/v1/gcp-projects"                                         nothing NAMES;
     "POST /api/v1/gcp-projects"                                        unit GcpProjectCreate;
     "GET /api/v1/gcp-projects/{id}"                                    nothing NAMES;
     "PUT /api/v1/gcp-projects/{id}"                                    unit GcpProjectUpdate;
     "DELETE /api/v1/gcp-projects/{id}"                                 unit GcpProjectDelete;
+    "POST /api/v1/gcp-projects/{id}/test"                              unit GcpProjectTest;
     "GET /api/v1/git-credentials"                                      nothing NAMES;
     "POST /api/v1/git-credentials"                                     unit GitCredentialCreate;
     "GET /api/v1/git-credentials/{id}"                                 nothing NAMES;
@@ -144,6 +150,7 @@ rows! {
     "PUT /api/v1/integrations/infracost"                               unit ConfigWrite;
     "DELETE /api/v1/integrations/infracost"                            unit ConfigDelete;
     "GET /api/v1/integrations/infracost/history"                       nothing NAMES;
+    "POST /api/v1/integrations/infracost/test"                         unit IntegrationTest;
     "GET /api/v1/integrations/notification"                            nothing NAMES;
     "PUT /api/v1/integrations/notification"                            unit ConfigWrite;
     "DELETE /api/v1/integrations/notification"                         unit ConfigDelete;
@@ -156,6 +163,7 @@ rows! {
     "PUT /api/v1/integrations/slack"                                   unit ConfigWrite;
     "DELETE /api/v1/integrations/slack"                                unit ConfigDelete;
     "GET /api/v1/integrations/slack/history"                           nothing NAMES;
+    "POST /api/v1/integrations/slack/test"                             unit IntegrationTest;
     "GET /api/v1/integrations/smtp"                                    nothing NAMES;
     "PUT /api/v1/integrations/smtp"                                    unit ConfigWrite;
     "DELETE /api/v1/integrations/smtp"                                 unit ConfigDelete;
@@ -263,6 +271,7 @@ rows! {
 
     "POST /executor/v1/trade"                                          system CredentialsUse GitCredentialUse RunSecretsUse;
     "POST /executor/v1/heartbeat"                                      nothing PROGRESS;
+    "POST /executor/v1/identity-token"                                 system IdentityTokenIssue;
     "PUT /executor/v1/steps/{position}"                                nothing PROGRESS;
     "PUT /executor/v1/steps/{position}/log"                            nothing PROGRESS;
     "POST /executor/v1/artifacts"                                      nothing LATER;
@@ -293,4 +302,6 @@ rows! {
 pub(super) const REFUSED_AGAIN: &[(&str, Said)] = &[
     // The password that was right is wrong now.
     ("PUT /api/v1/me/password", Said::Entries(&[(OfThePlatform, TheCallers, UserChangePasswordFailed)])),
+    // A code that comes twice ends the session that it opened.
+    ("POST /api/v1/auth/oidc/token", Said::Entries(&[(OfThePlatform, Nobodys, SignInCodeReused)])),
 ];

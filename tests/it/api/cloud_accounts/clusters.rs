@@ -65,7 +65,7 @@ async fn a_kubeconfig_runs_only_known_plugins_and_names_no_file_and_no_proxy() {
     }
     let good = kubeconfig("token: hunter2");
     for text in [
-        format!("{good}").replace("current-context: ", r#"current-context: "\0" # "#),
+        good.replace("current-context: ", r#"current-context: "\0" # "#),
         format!("{good}---\n{good}"),
         format!("a: &a [x]\nb: [*a,*a]\n{good}"),
         format!("{good}hunter2: hunter2\n"),

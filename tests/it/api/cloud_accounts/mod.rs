@@ -14,25 +14,25 @@ use serde_json::{Value, json};
 use crate::plane::{Answer, TestPlane};
 
 /// In every secret that these tests plant.
-pub(super) const MARK: &str = "hunter2";
+pub(crate) const MARK: &str = "hunter2";
 pub(crate) const ACCOUNT: &str = "123456789012";
-pub(super) const SUBSCRIPTION: &str = "0f9619ff-8b86-d011-b42d-00cf4fc964ff";
-pub(super) const PROJECT: &str = "payments-prod";
-pub(super) const SECRET_KEY: &str = "hunter2+hunter2/hunter2+hunter2/0123abcd";
+pub(crate) const SUBSCRIPTION: &str = "0f9619ff-8b86-d011-b42d-00cf4fc964ff";
+pub(crate) const PROJECT: &str = "payments-prod";
+pub(crate) const SECRET_KEY: &str = "hunter2+hunter2/hunter2+hunter2/0123abcd";
 
 /// One kind of account: its path, a body that registers one, its secret field with another secret, and its table.
 pub(crate) struct Kind {
     pub(crate) path: &'static str,
     pub(crate) new: fn() -> Value,
-    pub(super) secret: &'static str,
+    pub(crate) secret: &'static str,
     pub(crate) replacement: fn() -> Value,
-    pub(super) sealed: (&'static str, &'static str),
+    pub(crate) sealed: (&'static str, &'static str),
     /// What identifies it within the unit.
-    pub(super) identity: &'static str,
+    pub(crate) identity: &'static str,
     /// The field of a workspace that links it, and whether it is this field's value or the row's id.
     pub(crate) link: &'static str,
     pub(crate) linked_by: &'static str,
-    pub(super) audited: &'static str,
+    pub(crate) audited: &'static str,
 }
 
 pub(crate) const KINDS: [Kind; 4] = [
@@ -89,18 +89,18 @@ pub(crate) fn aws() -> Value {
     })
 }
 
-pub(super) fn azure() -> Value {
+pub(crate) fn azure() -> Value {
     json!({
         "subscription_id": SUBSCRIPTION, "tenant_id": "0f9619ff-8b86-d011-b42d-00cf4fc964fe",
         "client_id": "0f9619ff-8b86-d011-b42d-00cf4fc964fd", "client_secret": "hunter2~azure~abcd", "name": "payments",
     })
 }
 
-pub(super) fn gcp() -> Value {
+pub(crate) fn gcp() -> Value {
     json!({ "project_id": PROJECT, "name": "payments", "service_account_json": service_account("0123456789abcd") })
 }
 
-pub(super) fn service_account(key_id: &str) -> String {
+pub(crate) fn service_account(key_id: &str) -> String {
     json!({
         "type": "service_account",
         "project_id": PROJECT,
@@ -112,12 +112,12 @@ pub(super) fn service_account(key_id: &str) -> String {
     .to_string()
 }
 
-pub(super) fn cluster() -> Value {
+pub(crate) fn cluster() -> Value {
     json!({ "name": "prod", "kubeconfig": kubeconfig("token: hunter2-kubernetes-abcd") })
 }
 
 /// A kubeconfig whose only user gets in like this.
-pub(super) fn kubeconfig(user: &str) -> String {
+pub(crate) fn kubeconfig(user: &str) -> String {
     format!(
         "apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters:\n- name: k\n  cluster:\n    server: https://k8s.example.com\n\
          contexts:\n- name: c\n  context: {{cluster: k, user: u}}\nusers:\n- name: u\n  user:\n    {user}\n"
@@ -125,26 +125,26 @@ pub(super) fn kubeconfig(user: &str) -> String {
 }
 
 /// A plane with an admin of the unit `default`.
-pub(super) struct Desk {
-    pub(super) plane: TestPlane,
-    pub(super) admin: String,
+pub(crate) struct Desk {
+    pub(crate) plane: TestPlane,
+    pub(crate) admin: String,
 }
 
 impl Desk {
-    pub(super) async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         Self::on(TestPlane::start().await).await
     }
 
-    pub(super) async fn on(plane: TestPlane) -> Self {
+    pub(crate) async fn on(plane: TestPlane) -> Self {
         let admin = plane.user(Role::Admin).await;
         Self { plane, admin }
     }
 
-    pub(super) async fn call(&self, method: &str, path: &str, body: impl Into<Option<Value>>) -> Answer {
+    pub(crate) async fn call(&self, method: &str, path: &str, body: impl Into<Option<Value>>) -> Answer {
         self.call_as(&self.admin, method, path, body).await
     }
 
-    pub(super) async fn call_as(
+    pub(crate) async fn call_as(
         &self,
         token: &str,
         method: &str,
@@ -156,18 +156,18 @@ impl Desk {
     }
 
     /// Registers an account, and gives it.
-    pub(super) async fn register(&self, path: &str, new: Value) -> Value {
+    pub(crate) async fn register(&self, path: &str, new: Value) -> Value {
         let (status, _, made) = self.call("POST", path, new).await;
         assert_eq!(status, StatusCode::CREATED, "{made}");
         made
     }
 
     /// A workspace with more fields than it needs.
-    pub(super) async fn workspace(&self, name: &str, more: Value) -> Answer {
+    pub(crate) async fn workspace(&self, name: &str, more: Value) -> Answer {
         self.workspace_as(&self.admin, name, more).await
     }
 
-    pub(super) async fn workspace_as(&self, token: &str, name: &str, more: Value) -> Answer {
+    pub(crate) async fn workspace_as(&self, token: &str, name: &str, more: Value) -> Answer {
         let mut new = json!({
             "name": name, "environment": "dev", "repo_url": "https://git.example.com/infra.git", "tf_working_dir": name,
         });
@@ -176,18 +176,18 @@ impl Desk {
     }
 
     /// What the whole database holds, as text.
-    pub(super) async fn dump(&self) -> String {
+    pub(crate) async fn dump(&self) -> String {
         self.plane.every_row().await.into_values().collect()
     }
 
     /// Audit entries of one action, newest first.
-    pub(super) async fn entries(&self, action: &str) -> Vec<Value> {
+    pub(crate) async fn entries(&self, action: &str) -> Vec<Value> {
         let (_, _, log) = self.call("GET", &format!("audit?action={action}"), None).await;
         log["items"].as_array().unwrap().clone()
     }
 
     /// Makes the sealed column of every row unreadable, as another root key would.
-    pub(super) async fn spoil(&self, (table, column): (&str, &str)) {
+    pub(crate) async fn spoil(&self, (table, column): (&str, &str)) {
         let conn = self.plane.db().conn().await.unwrap();
         conn.execute(&format!("UPDATE {table} SET {column} = 'ffffffff:spoiled'"), &[]).await.unwrap();
     }

@@ -31,6 +31,9 @@ pub(super) fn replies() -> Vec<(&'static str, u16, Value)> {
         ("PUT /aws-accounts/A", 200, aws),
         ("DELETE /aws-accounts/A", 204, Value::Null),
         ("POST /aws-accounts/A/test", 202, json!({ "task_id": id('T') })),
+        ("POST /azure-subscriptions/A/test", 202, json!({ "task_id": id('T') })),
+        ("POST /gcp-projects/A/test", 202, json!({ "task_id": id('T') })),
+        ("POST /clusters/A/test", 202, json!({ "task_id": id('T') })),
         ("GET /azure-subscriptions", 200, items(&azure)),
         ("POST /azure-subscriptions", 201, azure.clone()),
         ("GET /azure-subscriptions/A", 200, azure.clone()),
@@ -65,6 +68,18 @@ pub(super) fn rows() -> Vec<Row> {
             AZURE,
         ),
         (
+            "account azure update payments --no-secret --oidc-audience api://x",
+            r#"PUT /azure-subscriptions/A {"client_secret":null,"oidc_audience":"api://x"}"#,
+            Get("PUT /azure-subscriptions/A"),
+            AZURE,
+        ),
+        (
+            "account gcp update A --no-key --workload-identity-provider p --service-account e",
+            r#"PUT /gcp-projects/A {"client_email":"e","service_account_json":null,"workload_identity_provider":"p"}"#,
+            Get("PUT /gcp-projects/A"),
+            GCP,
+        ),
+        (
             "account gcp create payments-prod --name payments",
             r#"POST /gcp-projects {"name":"payments","project_id":"payments-prod"}"#,
             Get("POST /gcp-projects"),
@@ -81,6 +96,24 @@ pub(super) fn rows() -> Vec<Row> {
             "POST /aws-accounts/A/test",
             Get("GET /tasks/T"),
             "It works: AWS knows the keys as arn:aws:iam::123456789012:user/plumbline.",
+        ),
+        (
+            "account azure test A",
+            "POST /azure-subscriptions/A/test",
+            Get("GET /tasks/T"),
+            "It works: it sees the subscription Payments.",
+        ),
+        (
+            "account gcp test A",
+            "POST /gcp-projects/A/test",
+            Get("GET /tasks/T"),
+            "It works: Google knows the key of plumbline@p.iam.gserviceaccount.com.",
+        ),
+        (
+            "cluster test A",
+            "POST /clusters/A/test",
+            Get("GET /tasks/T"),
+            "It works: the server is Kubernetes v1.33.1.",
         ),
     ];
     rows.extend(alike());

@@ -53,6 +53,12 @@ pub(super) fn rows() -> Vec<Row> {
         ),
         ("integration unset checkov --yes", "DELETE /integrations/checkov", Nothing, "Every default holds."),
         (
+            "integration test slack",
+            "POST /integrations/slack/test",
+            Get("GET /tasks/T"),
+            "It works: the bot is plumbline of Acme.",
+        ),
+        (
             "integration history checkov",
             "GET /integrations/checkov/history",
             Get("GET /integrations/checkov/history"),
@@ -63,6 +69,18 @@ pub(super) fn rows() -> Vec<Row> {
             r#"POST /auth/jwt-secrets {"overlap_minutes":null}"#,
             Get("POST /auth/jwt-secrets"),
             "Access tokens are signed with the secret K from now on.",
+        ),
+        (
+            "admin issuer-keys",
+            "GET /auth/issuer-keys",
+            Get("GET /auth/issuer-keys"),
+            "KEY STATUS MADE PUBLISHED\nK signing - yes",
+        ),
+        (
+            "admin rotate-issuer-key",
+            r#"POST /auth/issuer-keys {"at_once":false}"#,
+            Get("POST /auth/issuer-keys"),
+            "Tokens for clouds are signed with the key K from now on.",
         ),
     ]
 }
@@ -75,6 +93,7 @@ pub(super) fn replies() -> Vec<(&'static str, u16, Value)> {
     let replaced = json!({ "key": "auth.bcrypt_cost", "change": "replaced", "old_value": 10, "new_value": 12,
         "changed_by": id('U') });
     let set = json!({ "key": "checkov.mode", "change": "set", "new_value": "warn", "changed_by": id('U') });
+    let key = json!({ "kid": id('K'), "status": "signing" });
     vec![
         ("GET /runtime-config", 200, json!({ "auth.bcrypt_cost": cost })),
         ("GET /runtime-config/auth.bcrypt_cost", 200, cost.clone()),
@@ -84,7 +103,10 @@ pub(super) fn replies() -> Vec<(&'static str, u16, Value)> {
         ("GET /integrations/checkov", 200, checkov.clone()),
         ("PUT /integrations/checkov", 200, checkov),
         ("DELETE /integrations/checkov", 204, Value::Null),
+        ("POST /integrations/slack/test", 202, json!({ "task_id": id('T') })),
         ("GET /integrations/checkov/history", 200, json!({ "items": [set] })),
         ("POST /auth/jwt-secrets", 201, json!({ "kid": id('K') })),
+        ("GET /auth/issuer-keys", 200, json!({ "items": [key] })),
+        ("POST /auth/issuer-keys", 201, json!({ "retired": null, "signing": key })),
     ]
 }

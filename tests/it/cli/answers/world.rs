@@ -55,6 +55,8 @@ pub(super) fn replies(command: &str) -> Vec<(&'static str, u16, Value)> {
         "created": [{ "id": id('W'), "path": "stacks/web", "name": "web" }], "skipped": [],
         "branches": ["main", "feature/x"], "default_branch": "main",
         "outcome": "ok", "detail": "it can be read", "repo_url": "https://git.example.com/infra.git",
+        "subscription_name": "Payments", "client_email": "plumbline@p.iam.gserviceaccount.com",
+        "server_version": "v1.33.1", "team_name": "Acme", "bot_name": "plumbline",
         "ok": true, "caller_arn": "arn:aws:iam::123456789012:user/plumbline", "assumed_arns": [] });
     let task = json!({ "id": id('T'), "kind": "run_plan", "subject_id": id('R'), "status": "done", "attempts": 1,
         "attempts_max": 3, "result": result });
