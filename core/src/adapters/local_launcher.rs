@@ -92,11 +92,7 @@ impl LocalLauncher {
     /// Removes the files of executors that ended while nobody watched them.
     pub fn tidy(&self) {
         for entry in std::fs::read_dir(&self.run_directory).into_iter().flatten().flatten() {
-            let handle = read_birth(&entry.path());
-            let is_running = handle
-                .and_then(|handle| Identity::parse(&handle))
-                .is_some_and(|identity| identity.is_alive());
-            if !is_running {
+            if !is_running(&entry.path()) {
                 local_work::remove(&entry.path());
             }
         }
@@ -281,6 +277,11 @@ fn read_birth(directory: &Path) -> Option<String> {
     Some(format!("{}:{}", identity.pid, identity.started))
 }
 
+/// Whether the executor of an attempt is alive.
+fn is_running(attempt: &Path) -> bool {
+    read_birth(attempt).and_then(|handle| Identity::parse(&handle)).is_some_and(|one| one.is_alive())
+}
+
 /// Removes what old attempts left. A directory changes for the last time when its executor has ended.
 fn prune(run_directory: &Path) -> io::Result<()> {
     let mut ended = Vec::new();
@@ -289,10 +290,7 @@ fn prune(run_directory: &Path) -> io::Result<()> {
         // Another launcher may be removing it.
         let Ok(modified) = path.metadata().and_then(|meta| meta.modified()) else { continue };
         let age = modified.elapsed().unwrap_or_default();
-        let is_running = || {
-            read_birth(&path).and_then(|handle| Identity::parse(&handle)).is_some_and(|one| one.is_alive())
-        };
-        if age > KEPT_AT_LEAST && !is_running() {
+        if age > KEPT_AT_LEAST && !is_running(&path) {
             ended.push((age, path));
         }
     }

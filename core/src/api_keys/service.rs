@@ -88,7 +88,7 @@ pub async fn regenerate(deps: &Deps, ctx: &Ctx, id: ApiKeyId) -> Result<MintedKe
             rules::check_alive(life)?;
             let before = find_of_person(tx, ctx, id).await?;
             let unit = before.business_unit_id;
-            require_in_use(tx, ctx, unit).await?;
+            business_units::service::require_in_use::<ApiKeyError>(tx, ctx, unit).await?;
             store::regenerate(tx, unit, id, owner, &secret).await?;
             let key = store::find(tx, Some(unit), id).await?.ok_or(ApiKeyError::NotFound)?;
             let details = json!({
@@ -123,7 +123,7 @@ pub async fn rotate(
             rules::check_rotatable(life)?;
             let before = find_of_person(tx, ctx, id).await?;
             let unit = before.business_unit_id;
-            require_in_use(tx, ctx, unit).await?;
+            business_units::service::require_in_use::<ApiKeyError>(tx, ctx, unit).await?;
             let new = NewApiKey {
                 name: before.name,
                 capability: before.capability,
@@ -199,10 +199,6 @@ pub async fn forget(deps: &Deps) -> Result<u64, DbError> {
 async fn find_of_person(tx: &Tx<'_>, ctx: &Ctx, id: ApiKeyId) -> Result<ApiKeyView, ApiKeyError> {
     let key = store::find(tx, ctx.scope.unit(), id).await?;
     key.filter(|key| key.trust_rule_id.is_none()).ok_or(ApiKeyError::NotFound)
-}
-
-async fn require_in_use(tx: &Tx<'_>, ctx: &Ctx, unit: BusinessUnitId) -> Result<(), ApiKeyError> {
-    business_units::service::require_in_use(tx, ctx, unit).await
 }
 
 async fn insert(

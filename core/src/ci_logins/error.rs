@@ -25,12 +25,9 @@ pub enum CiLoginError {
     /// The token is not believed, or nobody trusts it.
     #[error("the CI system's token was not taken: {0}")]
     Refused(&'static str),
-    /// Too many attempts.
-    #[error("too many sign-in attempts; try again in {retry_after_seconds} seconds")]
-    Throttled {
-        /// When the current minute is over.
-        retry_after_seconds: u64,
-    },
+    /// About throttling.
+    #[error(transparent)]
+    Session(#[from] crate::sessions::SessionError),
     /// The unit has as many rules as it may have.
     #[error("a business unit has at most {max} trust rules; remove one that is no longer needed")]
     TooMany {

@@ -17,7 +17,7 @@ use crate::business_units;
 use crate::db::{DbError, Tx};
 use crate::ids::{BusinessUnitId, TrustRuleId};
 use crate::page::{Page, PageRequest};
-use crate::sessions::{Origin, SessionError, throttle};
+use crate::sessions::{Origin, throttle};
 use crate::tasks::{self, NewTask, TaskKind};
 
 /// The name of the unique constraint on names.
@@ -101,7 +101,7 @@ pub async fn login(deps: &Deps, wish: &CiLogin, origin: &Origin) -> Result<CiKey
             reason: "or trust_rule_id must say whose trust rules are meant",
         });
     }
-    let attempt = throttle::admit_ci(deps, origin).await.map_err(throttled)?;
+    let attempt = throttle::admit_ci(deps, origin).await?;
     let made = trade(deps, wish, origin).await;
     if matches!(made, Ok(_) | Err(CiLoginError::KeysPending { .. })) {
         attempt.forgive(&deps.db.conn().await?).await?;
@@ -194,14 +194,6 @@ fn login_entry(
         workspace_id: None,
         run_id: None,
         details,
-    }
-}
-
-fn throttled(error: SessionError) -> CiLoginError {
-    match error {
-        SessionError::Throttled { retry_after_seconds } => CiLoginError::Throttled { retry_after_seconds },
-        SessionError::Db(error) => error.into(),
-        _ => tokens::UNPROVEN,
     }
 }
 

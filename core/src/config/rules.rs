@@ -8,6 +8,7 @@ use super::views::Changed;
 use crate::business_units::check_slug;
 use crate::oidc_logins::RoleMapping;
 use crate::secrets::SecretText;
+use crate::text::is_line;
 use crate::workspaces::{LocalRepos, RepoUrl, check_branch, check_working_dir};
 
 /// Longest text, in characters.
@@ -99,7 +100,7 @@ fn text(shape: TextShape, text: &str, local: LocalRepos) -> Result<String, Strin
     if matches!(shape, TextShape::Directory) {
         return Ok(check_working_dir(text)?);
     }
-    if text.trim().is_empty() || text.chars().count() > TEXT_CHARS_MAX || text.chars().any(char::is_control) {
+    if !is_line(text, TEXT_CHARS_MAX) {
         return Err("must have 1 to 255 characters, not all blank, without control characters".into());
     }
     let (fits, expected) = match shape {

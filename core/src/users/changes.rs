@@ -15,13 +15,15 @@ use serde_json::json;
 
 use super::model::{NewMembership, NewUser, UserChange, UserView};
 use super::rules::{self, Administrator, Reach};
-use super::service::{Reached, administrator, check_password, entry, hash, reach, view};
+use super::service::{
+    MembershipChange, Reached, administrator, check_password, entry, hash, membership_entry, reach, view,
+};
 use super::store::{self, InsertUser};
 use super::{Password, UserError, invites_store};
 use crate::Deps;
-use crate::access::{AccessError, Ctx, Permission, Role};
+use crate::access::{AccessError, Ctx, Permission};
 use crate::api_keys;
-use crate::audit::{self, Action, Entry};
+use crate::audit::{self, Action};
 use crate::business_units;
 use crate::db::{DbError, Tx};
 use crate::ids::{BusinessUnitId, UserId};
@@ -90,7 +92,7 @@ pub async fn create(tx: &Tx<'_>, deps: &Deps, ctx: &Ctx, new: CheckedUser) -> Re
     let whole = entry(ctx.actor.clone(), Action::UserCreate, id, details);
     let mut entries = vec![whole];
     let given = new.memberships.iter().map(|given| (given.business_unit_id, None, Some(given.role)));
-    entries.extend(given.map(|change| changed(ctx, id, change)));
+    entries.extend(given.map(|change| membership_entry(ctx.actor.clone(), id, change)));
     audit::service::record_all(tx, entries).await?;
     Ok(made)
 }
@@ -128,7 +130,7 @@ async fn update_in(tx: &Tx<'_>, ctx: &Ctx, id: UserId, change: &UserChange) -> R
         entries.push(entry(ctx.actor.clone(), Action::UserUpdate, id, details));
     }
     let memberships = change_memberships(tx, &reached, change).await?;
-    entries.extend(memberships.into_iter().map(|change| changed(ctx, id, change)));
+    entries.extend(memberships.into_iter().map(|change| membership_entry(ctx.actor.clone(), id, change)));
     if !is_superadmin {
         let remaining: Vec<_> = store::roles(tx, id).await?.into_iter().map(|(unit, _)| unit).collect();
         entries.extend(api_keys::service::end_elsewhere(tx, &ctx.actor, id, &remaining).await?);
@@ -137,9 +139,6 @@ async fn update_in(tx: &Tx<'_>, ctx: &Ctx, id: UserId, change: &UserChange) -> R
     audit::service::record_all(tx, entries).await?;
     Ok(after)
 }
-
-/// A unit, and a person's role there before and after.
-type MembershipChange = (BusinessUnitId, Option<Role>, Option<Role>);
 
 async fn change_memberships(
     tx: &Tx<'_>,
@@ -220,7 +219,7 @@ pub async fn delete(deps: &Deps, ctx: &Ctx, id: UserId) -> Result<(), UserError>
             });
             let mut entries = vec![entry(ctx.actor.clone(), Action::UserDelete, id, details)];
             let lost = reached.roles.iter().map(|(unit, role)| (*unit, Some(*role), None));
-            entries.extend(lost.map(|change| changed(ctx, id, change)));
+            entries.extend(lost.map(|change| membership_entry(ctx.actor.clone(), id, change)));
             entries.extend(ended);
             Ok(audit::service::record_all(tx, entries).await?)
         })
@@ -237,20 +236,6 @@ pub async fn end_sessions(deps: &Deps, ctx: &Ctx, id: UserId) -> Result<(), User
             Ok(audit::service::record(tx, &entry).await?)
         })
         .await
-}
-
-/// What becomes of a membership is recorded in its unit's chain.
-fn changed(ctx: &Ctx, user: UserId, (unit, before, after): MembershipChange) -> Entry {
-    Entry {
-        business_unit_id: Some(unit),
-        actor: ctx.actor.clone(),
-        action: if after.is_some() { Action::MembershipGrant } else { Action::MembershipRevoke },
-        resource_type: "membership",
-        resource_id: user.to_string(),
-        workspace_id: None,
-        run_id: None,
-        details: json!({ "user_id": user, "role": after, "role_before": before }),
-    }
 }
 
 fn require_superadmin(ctx: &Ctx) -> Result<(), UserError> {

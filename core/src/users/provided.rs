@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 use super::provided_store::{self as rows, Known, Mapped};
 use super::rules::{self, Power};
-use super::service::entry;
+use super::service::{MembershipChange, entry, membership_entry};
 use super::store;
-use crate::access::{Actor, Role};
+use crate::access::Actor;
 use crate::api_keys;
 use crate::audit::{Action, Entry};
 use crate::db::{DbError, Tx};
@@ -88,7 +88,11 @@ pub async fn admit(
             entry(Actor::System, action, known.id, details)
         })
         .collect();
-    entries.extend(memberships.into_iter().map(|change| membership_entry(known.id, change)));
+    entries.extend(memberships.into_iter().map(|change| {
+        let mut entry = membership_entry(Actor::System, known.id, change);
+        entry.details["source"] = json!("oidc");
+        entry
+    }));
     if store::find_standing(tx, known.id).await? == Some(false) {
         let remaining: Vec<_> = store::roles(tx, known.id).await?.into_iter().map(|(unit, _)| unit).collect();
         entries.extend(api_keys::service::end_elsewhere(tx, &Actor::System, known.id, &remaining).await?);
@@ -221,9 +225,6 @@ async fn refresh(
     Ok(email)
 }
 
-/// A unit, and a person's role there before and after.
-type MembershipChange = (BusinessUnitId, Option<Role>, Option<Role>);
-
 /// Gives and takes what groups give, and nothing that a person gave. Archived units stay as they are while a group still
 /// names them. Ordered by unit, as their audit chains are locked.
 async fn map(tx: &Tx<'_>, user: UserId, granted: &Granted) -> Result<Vec<MembershipChange>, DbError> {
@@ -251,17 +252,4 @@ async fn map(tx: &Tx<'_>, user: UserId, granted: &Granted) -> Result<Vec<Members
     }
     changes.sort_by_key(|(unit, ..)| *unit);
     Ok(changes)
-}
-
-fn membership_entry(user: UserId, (unit, before, after): MembershipChange) -> Entry {
-    Entry {
-        business_unit_id: Some(unit),
-        actor: Actor::System,
-        action: if after.is_some() { Action::MembershipGrant } else { Action::MembershipRevoke },
-        resource_type: "membership",
-        resource_id: user.to_string(),
-        workspace_id: None,
-        run_id: None,
-        details: json!({ "user_id": user, "role": after, "role_before": before, "source": "oidc" }),
-    }
 }

@@ -245,3 +245,20 @@ pub(super) fn entry(actor: Actor, action: Action, user: UserId, mut details: Val
         details,
     }
 }
+
+/// A unit, and a person's role there before and after.
+pub(super) type MembershipChange = (BusinessUnitId, Option<Role>, Option<Role>);
+
+/// What becomes of a membership is recorded in its unit's chain.
+pub(super) fn membership_entry(actor: Actor, user: UserId, (unit, before, after): MembershipChange) -> Entry {
+    Entry {
+        business_unit_id: Some(unit),
+        actor,
+        action: if after.is_some() { Action::MembershipGrant } else { Action::MembershipRevoke },
+        resource_type: "membership",
+        resource_id: user.to_string(),
+        workspace_id: None,
+        run_id: None,
+        details: json!({ "user_id": user, "role": after, "role_before": before }),
+    }
+}

@@ -12,7 +12,7 @@ use plumbline_runtime::Function;
 use serde_json::{Value, json};
 
 use super::audit::{auditor, checkpoint, record, verify};
-use super::fake_kms::{FakeKms, REGION, credentials};
+use super::fake_kms::{FakeKms, REGION, credentials, moto_key};
 use super::rekeys::{NEXT_ROOT_KEY, both};
 use crate::moto;
 use crate::plane::{ROOT_KEY, TestPlane};
@@ -67,20 +67,8 @@ async fn a_key_of_a_kms_conforms() {
 async fn moto_takes_the_same_calls() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let Some((_moto, url)) = moto::start().await else { return };
-    let key = async || {
-        let made = reqwest::Client::builder().no_proxy().build().unwrap().post(&url);
-        let made = made
-            .header("x-amz-target", "TrentService.CreateKey")
-            .header("content-type", "application/x-amz-json-1.1");
-        let scope = format!(
-            "AWS4-HMAC-SHA256 Credential=x/20260101/{REGION}/kms/aws4_request, SignedHeaders=host, Signature=0"
-        );
-        let body = json!({ "KeySpec": "ECC_NIST_P256", "KeyUsage": "SIGN_VERIFY" });
-        let made = made.header("authorization", scope).body(body.to_string()).send().await.unwrap();
-        let made: Value = serde_json::from_str(&made.text().await.unwrap()).unwrap();
-        made["KeyMetadata"]["KeyId"].as_str().unwrap().to_owned()
-    };
-    let (one, other) = (key().await, key().await);
+    let spec = "ECC_NIST_P256";
+    let (one, other) = (moto_key(&url, spec).await, moto_key(&url, spec).await);
     let signer = |key: &str| KmsSigner::new(key, REGION, Some(&url), credentials()).unwrap();
     let (one, other) = (signer(&one), signer(&other));
     let (key, foreign) = (one.public_key().await.unwrap(), other.public_key().await.unwrap());

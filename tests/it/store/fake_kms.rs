@@ -189,3 +189,19 @@ fn integer(bytes: &[u8]) -> Vec<u8> {
     }
     [&[0x02, u8::try_from(value.len()).unwrap()], &value[..]].concat()
 }
+
+/// A new key for signing at moto, which stands for the same service: its id.
+pub async fn moto_key(url: &str, spec: &str) -> String {
+    let scope = format!(
+        "AWS4-HMAC-SHA256 Credential=x/20260101/{REGION}/kms/aws4_request, SignedHeaders=host, Signature=0"
+    );
+    let body = json!({ "KeySpec": spec, "KeyUsage": "SIGN_VERIFY" });
+    let made = reqwest::Client::builder().no_proxy().build().unwrap().post(url);
+    let made = made
+        .header("x-amz-target", "TrentService.CreateKey")
+        .header("content-type", "application/x-amz-json-1.1")
+        .header("authorization", scope)
+        .body(body.to_string());
+    let made: Value = serde_json::from_str(&made.send().await.unwrap().text().await.unwrap()).unwrap();
+    made["KeyMetadata"]["KeyId"].as_str().unwrap().to_owned()
+}

@@ -11,7 +11,7 @@ use rsa::PrivateKey;
 use rsa::pkcs8::EncodePrivateKey as _;
 use serde_json::{Value, json};
 
-use super::fake_kms::{FakeKms, REGION, credentials};
+use super::fake_kms::{FakeKms, REGION, credentials, moto_key};
 use crate::moto;
 
 /// An RSA key of 1,024 bits.
@@ -90,22 +90,8 @@ async fn a_key_of_a_kms_conforms_and_its_public_half_is_asked_for_once() {
 async fn moto_takes_the_same_calls() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let Some((_moto, url)) = moto::start().await else { return };
-    let key = async || {
-        let made = reqwest::Client::builder().no_proxy().build().unwrap().post(&url);
-        let scope = format!(
-            "AWS4-HMAC-SHA256 Credential=x/20260101/{REGION}/kms/aws4_request, SignedHeaders=host, Signature=0"
-        );
-        let made = made
-            .header("x-amz-target", "TrentService.CreateKey")
-            .header("content-type", "application/x-amz-json-1.1")
-            .header("authorization", scope);
-        let body = json!({ "KeySpec": "RSA_2048", "KeyUsage": "SIGN_VERIFY" });
-        let made: Value =
-            serde_json::from_str(&made.body(body.to_string()).send().await.unwrap().text().await.unwrap())
-                .unwrap();
-        made["KeyMetadata"]["KeyId"].as_str().unwrap().to_owned()
-    };
-    let signer = KmsTokenSigner::new(&key().await, REGION, Some(&url), credentials()).unwrap();
+    let signer =
+        KmsTokenSigner::new(&moto_key(&url, "RSA_2048").await, REGION, Some(&url), credentials()).unwrap();
     let public = signer.public_key().await.unwrap();
     let signature = signer.sign(b"a token").await.unwrap();
     // It takes a digest for a message, and makes a digest of it.

@@ -108,10 +108,7 @@ impl From<CiLoginError> for Problem {
             CiLoginError::KeysPending { retry_after_seconds } => {
                 Self::unavailable(detail).retry_after(retry_after_seconds)
             }
-            CiLoginError::Throttled { retry_after_seconds } => {
-                Self::new(StatusCode::TOO_MANY_REQUESTS, "too-many-attempts", "Too many attempts", detail)
-                    .retry_after(retry_after_seconds)
-            }
+            CiLoginError::Session(error) => error.into(),
             CiLoginError::TooMany { .. } => {
                 Self::new(StatusCode::CONFLICT, "too-many-trust-rules", "Too many trust rules", detail)
             }
