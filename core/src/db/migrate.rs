@@ -42,6 +42,7 @@ migrations! {
     1015 "oidc";
     1016 "issuer";
     1017 "run_secret_retention";
+    1021 "audit_cost";
 }
 
 const CREATE_TABLE: &str = "
