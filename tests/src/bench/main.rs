@@ -7,6 +7,7 @@
 mod audit;
 mod audited_requests;
 mod audited_writes;
+mod cycles;
 mod emulator;
 mod functions;
 mod harness;
@@ -63,7 +64,7 @@ async fn main() -> anyhow::Result<ExitCode> {
 async fn measure(group: &str, report: &mut Report) -> anyhow::Result<()> {
     match group {
         "queue" => queue::run(report).await,
-        "state" => state::run(report).await,
+        "state" => cycles::run(report).await,
         "terraform" => terraform::run(report).await,
         "runs" => runs::run(report).await,
         "audit" => {

@@ -62,3 +62,8 @@ pub(crate) fn memory_megabytes(pid: i32) -> anyhow::Result<(f64, f64)> {
     };
     Ok((field("VmRSS").context("no VmRSS")?, field("VmHWM").context("no VmHWM")?))
 }
+
+/// Begins the highest memory of a process anew.
+pub(crate) fn forget_highest_memory(pid: i32) -> anyhow::Result<()> {
+    std::fs::write(format!("/proc/{pid}/clear_refs"), "5").context("the highest memory cannot be begun anew")
+}

@@ -109,7 +109,7 @@ impl Server {
         functions.into_iter().map(own_cpu_milliseconds).sum()
     }
 
-    fn postgres_cpu(&self) -> f64 {
+    pub(crate) fn postgres_cpu(&self) -> f64 {
         below(self.pid(), "postgres").into_iter().map(cpu_milliseconds).sum()
     }
 
