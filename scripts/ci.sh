@@ -13,7 +13,8 @@ export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-never}
 
 table=$(mktemp)
 output=$(mktemp)
-trap 'rm -f "$table" "$output"' EXIT
+reasons=$(mktemp)
+trap 'rm -f "$table" "$output" "$reasons"' EXIT
 failures=0
 skips=0
 began=$SECONDS
@@ -31,6 +32,11 @@ check() {
   if [ "$status" -ne 0 ]; then
     word=FAILED
     failures=$((failures + 1))
+    {
+      printf '\n== %s, why:\n' "$name"
+      grep -E '^ *(error|FAIL|TIMEOUT|thread .* panicked)|No space left|: warning' "$output" | cut -c 1-300 | head -n 12
+      tail -n 4 "$output" | cut -c 1-300
+    } >>"$reasons"
   fi
   printf '%5d s  %-8s %s\n' "$((SECONDS - from))" "$word" "$name" >>"$table"
 }
@@ -96,9 +102,12 @@ counts=$(tail -n 1 "$output")
 check "demo" demo
 check "hostile requests" fuzz
 
+# Where only the end of the output is kept, it says what went wrong.
+cat "$reasons"
 printf '\n'
 cat "$table"
 printf '%5d s  in all\n\n' "$((SECONDS - began))"
+say "disk: $(df -Ph . | awk 'NR == 2 { print $4 " free of " $2 }')"
 say "steps: $failures failed, $skips skips"
 say "tests: $counts"
 [ "$failures" -eq 0 ]
