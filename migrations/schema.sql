@@ -348,6 +348,7 @@ CREATE TABLE executors (
     last_seen_at timestamp with time zone,
     stop_requested_at timestamp with time zone,
     stopped_at timestamp with time zone,
+    run_password_hash bytea,
     CONSTRAINT executors_attempt UNIQUE (task_id, lease_token),
     CONSTRAINT executors_business_unit_id_fkey FOREIGN KEY (business_unit_id) REFERENCES business_units(id),
     CONSTRAINT executors_launcher_check CHECK ((launcher = ANY (ARRAY['local'::text, 'ecs'::text]))),
@@ -618,6 +619,7 @@ CREATE TABLE quarantined_states (
     resolved_at timestamp with time zone,
     resolved_by uuid,
     resolution text,
+    expired_at timestamp with time zone,
     CONSTRAINT quarantined_states_business_unit_id_workspace_id_fkey FOREIGN KEY (business_unit_id, workspace_id) REFERENCES tfstates(business_unit_id, workspace_id) ON DELETE CASCADE,
     CONSTRAINT quarantined_states_once UNIQUE (workspace_id, sha256, reason),
     CONSTRAINT quarantined_states_pkey PRIMARY KEY (id),
@@ -665,6 +667,28 @@ CREATE TABLE rekeys (
     CONSTRAINT rekeys_finished CHECK (((status = 'running'::text) = (finished_at IS NULL))),
     CONSTRAINT rekeys_pkey PRIMARY KEY (id),
     CONSTRAINT rekeys_status_check CHECK ((status = ANY (ARRAY['running'::text, 'done'::text, 'failed'::text, 'superseded'::text])))
+);
+
+CREATE TABLE resources (
+    id uuid NOT NULL,
+    business_unit_id uuid NOT NULL,
+    workspace_id uuid NOT NULL,
+    address text NOT NULL,
+    mode text NOT NULL,
+    type text NOT NULL,
+    name text NOT NULL,
+    module text,
+    provider text NOT NULL,
+    index_key text,
+    resource_id text,
+    arn text,
+    names jsonb NOT NULL,
+    haystack text NOT NULL,
+    CONSTRAINT resources_business_unit_id_workspace_id_fkey FOREIGN KEY (business_unit_id, workspace_id) REFERENCES workspaces(business_unit_id, id) ON DELETE CASCADE,
+    CONSTRAINT resources_mode_check CHECK ((mode = ANY (ARRAY['managed'::text, 'data'::text]))),
+    CONSTRAINT resources_once UNIQUE (workspace_id, address),
+    CONSTRAINT resources_pkey PRIMARY KEY (id),
+    CONSTRAINT resources_unit UNIQUE (business_unit_id, id)
 );
 
 CREATE TABLE run_steps (
@@ -767,6 +791,42 @@ CREATE TABLE sessions (
     CONSTRAINT sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 );
 
+CREATE TABLE state_consumers (
+    business_unit_id uuid NOT NULL,
+    workspace_id uuid NOT NULL,
+    consumer_id uuid NOT NULL,
+    created_by uuid,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT state_consumers_business_unit_id_consumer_id_fkey FOREIGN KEY (business_unit_id, consumer_id) REFERENCES workspaces(business_unit_id, id) ON DELETE CASCADE,
+    CONSTRAINT state_consumers_business_unit_id_workspace_id_fkey FOREIGN KEY (business_unit_id, workspace_id) REFERENCES workspaces(business_unit_id, id) ON DELETE CASCADE,
+    CONSTRAINT state_consumers_others CHECK ((workspace_id <> consumer_id)),
+    CONSTRAINT state_consumers_pkey PRIMARY KEY (workspace_id, consumer_id)
+);
+
+CREATE TABLE state_indexes (
+    workspace_id uuid NOT NULL,
+    business_unit_id uuid NOT NULL,
+    version_id uuid,
+    failed_version_id uuid,
+    truncated boolean DEFAULT false NOT NULL,
+    unreadable text,
+    indexed_at timestamp with time zone,
+    CONSTRAINT state_indexes_business_unit_id_workspace_id_fkey FOREIGN KEY (business_unit_id, workspace_id) REFERENCES workspaces(business_unit_id, id) ON DELETE CASCADE,
+    CONSTRAINT state_indexes_pkey PRIMARY KEY (workspace_id, business_unit_id)
+);
+
+CREATE TABLE state_lock_waiters (
+    workspace_id uuid NOT NULL,
+    business_unit_id uuid NOT NULL,
+    lock_id text NOT NULL,
+    lock_info text NOT NULL,
+    tries integer DEFAULT 1 NOT NULL,
+    first_tried_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    last_tried_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT state_lock_waiters_business_unit_id_workspace_id_fkey FOREIGN KEY (business_unit_id, workspace_id) REFERENCES workspaces(business_unit_id, id) ON DELETE CASCADE,
+    CONSTRAINT state_lock_waiters_pkey PRIMARY KEY (workspace_id, lock_id)
+);
+
 CREATE TABLE state_uploads (
     id uuid NOT NULL,
     business_unit_id uuid NOT NULL,
@@ -809,6 +869,10 @@ CREATE TABLE state_versions (
     created_by uuid,
     rolled_back_from uuid,
     created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    resource_count bigint,
+    emptied boolean DEFAULT false NOT NULL,
+    contradiction text,
+    expired_at timestamp with time zone,
     CONSTRAINT state_versions_business_unit_id_workspace_id_fkey FOREIGN KEY (business_unit_id, workspace_id) REFERENCES tfstates(business_unit_id, workspace_id) ON DELETE CASCADE,
     CONSTRAINT state_versions_md5_check CHECK ((length(md5) = 16)),
     CONSTRAINT state_versions_pkey PRIMARY KEY (id),
@@ -877,6 +941,8 @@ CREATE TABLE tfstates (
     last_lock_id text,
     last_lock_generation bigint,
     accept_next_lineage boolean DEFAULT false NOT NULL,
+    head_resource_count bigint,
+    retention_checked_at timestamp with time zone,
     CONSTRAINT tfstates_head CHECK ((num_nonnulls(head_version_id, head_serial, head_lineage, head_key, head_size_bytes, head_md5, head_sha256) = ANY (ARRAY[0, 7]))),
     CONSTRAINT tfstates_lock CHECK (((lock_id IS NULL) = (lock_info IS NULL))),
     CONSTRAINT tfstates_pkey PRIMARY KEY (workspace_id, business_unit_id),
@@ -1063,6 +1129,10 @@ CREATE TABLE workspaces (
     created_by uuid,
     created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
     updated_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    locked_at timestamp with time zone,
+    locked_by uuid,
+    locked_who text,
+    locked_reason text,
     CONSTRAINT workspaces_active_run FOREIGN KEY (business_unit_id, active_run_id) REFERENCES runs(business_unit_id, id) DEFERRABLE INITIALLY DEFERRED,
     CONSTRAINT workspaces_azure_subscription FOREIGN KEY (business_unit_id, azure_subscription_id) REFERENCES azure_subscriptions(business_unit_id, subscription_id),
     CONSTRAINT workspaces_blocked CHECK (((blocked_at IS NULL) = (blocked_reason IS NULL))),
@@ -1072,6 +1142,7 @@ CREATE TABLE workspaces (
     CONSTRAINT workspaces_gcp_project FOREIGN KEY (business_unit_id, gcp_project_id) REFERENCES gcp_projects(business_unit_id, project_id),
     CONSTRAINT workspaces_identity UNIQUE (business_unit_id, aws_account_id, region, environment, repo_url, tf_working_dir),
     CONSTRAINT workspaces_kind_check CHECK ((kind = ANY (ARRAY['terraform'::text, 'helm'::text]))),
+    CONSTRAINT workspaces_locked CHECK ((num_nonnulls(locked_at, locked_by, locked_who, locked_reason) = ANY (ARRAY[0, 4]))),
     CONSTRAINT workspaces_name_check CHECK ((name ~ '^[a-zA-Z0-9][a-zA-Z0-9_./-]{0,254}$'::text)),
     CONSTRAINT workspaces_path_status_check CHECK ((path_status = ANY (ARRAY['ok'::text, 'orphaned'::text, 'unknown'::text]))),
     CONSTRAINT workspaces_pkey PRIMARY KEY (id),
@@ -1109,6 +1180,8 @@ CREATE INDEX clusters_of_aws_account ON public.clusters USING btree (business_un
 
 CREATE INDEX executors_alive ON public.executors USING btree (status) WHERE (status <> 'stopped'::text);
 
+CREATE UNIQUE INDEX executors_run_password ON public.executors USING btree (run_password_hash);
+
 CREATE INDEX executors_subject ON public.executors USING btree (subject_id);
 
 CREATE UNIQUE INDEX executors_token ON public.executors USING btree (token_hash);
@@ -1139,6 +1212,8 @@ CREATE INDEX oidc_sign_ins_user ON public.oidc_sign_ins USING btree (user_id);
 
 CREATE INDEX platform_config_history_key ON public.platform_config_history USING btree (key, id DESC);
 
+CREATE INDEX quarantined_states_expired ON public.quarantined_states USING btree (id) WHERE (expired_at IS NOT NULL);
+
 CREATE INDEX quarantined_states_of_workspace ON public.quarantined_states USING btree (workspace_id, id DESC);
 
 CREATE UNIQUE INDEX rekeys_running ON public.rekeys USING btree (status) WHERE (status = 'running'::text);
@@ -1159,9 +1234,15 @@ CREATE INDEX runs_with_values ON public.runs USING btree (completed_at) WHERE ((
 
 CREATE INDEX sessions_user ON public.sessions USING btree (user_id, id);
 
+CREATE INDEX state_consumers_consumer ON public.state_consumers USING btree (business_unit_id, consumer_id);
+
 CREATE INDEX state_uploads_expired ON public.state_uploads USING btree (url_expires_at) WHERE (status = 'pending'::text);
 
 CREATE INDEX state_uploads_pending ON public.state_uploads USING btree (workspace_id) WHERE (status = 'pending'::text);
+
+CREATE INDEX state_uploads_settled ON public.state_uploads USING btree (created_at) WHERE (status <> 'pending'::text);
+
+CREATE INDEX state_versions_expired ON public.state_versions USING btree (id) WHERE (expired_at IS NOT NULL);
 
 CREATE INDEX state_versions_of_workspace ON public.state_versions USING btree (workspace_id, id DESC);
 
@@ -1172,6 +1253,8 @@ CREATE INDEX tasks_due ON public.tasks USING btree (business_unit_id, class, pri
 CREATE INDEX tasks_running ON public.tasks USING btree (class) WHERE (status = 'running'::text);
 
 CREATE INDEX tasks_subject ON public.tasks USING btree (subject_id);
+
+CREATE INDEX tfstates_retention ON public.tfstates USING btree (retention_checked_at NULLS FIRST);
 
 CREATE INDEX unit_config_history_changes ON public.unit_config_history USING btree (business_unit_id, key, id DESC);
 

@@ -1,5 +1,7 @@
 //! What every command gets: the way to the server and the way to the person.
 
+use std::sync::Arc;
+
 use crate::api::{Client, Document, Server};
 use crate::args::GlobalArgs;
 use crate::config;
@@ -12,7 +14,7 @@ use crate::session::SessionStore;
 #[derive(Debug)]
 pub struct App {
     /// The server.
-    pub client: Client,
+    pub client: Arc<Client>,
     /// The person or script.
     pub screen: Screen,
 }
@@ -30,7 +32,7 @@ impl App {
             })?,
         };
         let client = Client::new(server, business_unit(global), store, api_key(), global.quiet)?;
-        Ok(Self { client, screen: Screen::new(global) })
+        Ok(Self { client: Arc::new(client), screen: Screen::new(global) })
     }
 
     /// The server that is called.

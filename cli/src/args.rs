@@ -7,6 +7,7 @@ use crate::commands::admin::AdminCommand;
 use crate::commands::api_keys::ApiKeyCommand;
 use crate::commands::approvals::{ApproveArgs, RejectArgs};
 use crate::commands::audit::AuditCommand;
+use crate::commands::backends::BackendConfigArgs;
 use crate::commands::business_units::BusinessUnitCommand;
 use crate::commands::ci_logins::CiTrustCommand;
 use crate::commands::cloud_accounts::{AccountCommand, ClusterCommand};
@@ -20,6 +21,7 @@ use crate::commands::runs::RunCommand;
 use crate::commands::sessions::{LogoutArgs, SessionCommand};
 use crate::commands::state_locks::LockCommand;
 use crate::commands::tasks::TaskCommand;
+use crate::commands::terraform::TerraformArgs;
 use crate::commands::tfstates::StateCommand;
 use crate::commands::users::UserCommand;
 use crate::commands::variable_sets::VariableSetCommand;
@@ -33,6 +35,7 @@ Examples:
   plumb run apply web-prod             plan, then wait for approval (exit code 3)
   plumb approve RUN                    shows the plan, asks, applies
   plumb run logs RUN --follow
+  plumb tf web-prod -- plan            your own terraform, on the workspace's state
   plumb workspace list --json | jq -r '.items[].name'
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a run waits for approval, 130 you pressed Ctrl-C.";
@@ -106,6 +109,10 @@ pub enum Command {
     /// The state's lock.
     #[command(subcommand)]
     Lock(LockCommand),
+    /// Run your own terraform or tofu on a workspace's state, of any size.
+    Tf(TerraformArgs),
+    /// Print what a terraform that runs without plumb needs to use a workspace's state.
+    BackendConfig(BackendConfigArgs),
     /// The record of everything that was done.
     #[command(subcommand)]
     Audit(AuditCommand),

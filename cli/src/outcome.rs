@@ -13,6 +13,8 @@ pub enum Outcome {
     WaitsForApproval,
     /// The person pressed Ctrl-C; what runs at the server goes on: exit code 130, as shells do.
     Interrupted,
+    /// The tool that ran for the person ended with this code.
+    Tool(u8),
 }
 
 impl Outcome {
@@ -23,6 +25,7 @@ impl Outcome {
             Self::Failed => 1,
             Self::WaitsForApproval => 3,
             Self::Interrupted => 130,
+            Self::Tool(code) => code,
         })
     }
 }

@@ -24,6 +24,22 @@ impl Sha256Digest {
     }
 }
 
+/// A digest of bytes that come piece by piece.
+#[derive(Clone, Debug, Default)]
+pub struct Sha256Hasher(Sha256);
+
+impl Sha256Hasher {
+    /// Takes the next piece.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The digest of all pieces.
+    pub fn finish(self) -> Sha256Digest {
+        Sha256Digest(self.0.finalize().into())
+    }
+}
+
 impl std::fmt::Display for Sha256Digest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&hex::encode(self.0))

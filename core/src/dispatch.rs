@@ -3,6 +3,7 @@
 use crate::Deps;
 use crate::db::{DbError, Tx};
 use crate::ids::{IdSource, RunId};
+use crate::resources;
 use crate::runs::{self, RunError};
 use crate::tasks::{self, Backoff, ClaimedTask, FailedAttempt, TaskError, TaskKind};
 
@@ -47,6 +48,7 @@ pub async fn dead_lettered(
         | TaskKind::SlackTest
         | TaskKind::InfracostTest
         | TaskKind::IssuerKeys => Ok(()),
+        TaskKind::StateIndex => resources::tasks::dead_lettered(tx, task).await,
     }
 }
 
@@ -65,6 +67,7 @@ pub async fn lock_subject(tx: &Tx<'_>, kind: TaskKind, subject_id: uuid::Uuid) -
         | TaskKind::ClusterTest
         | TaskKind::SlackTest
         | TaskKind::InfracostTest
-        | TaskKind::IssuerKeys => Ok(()),
+        | TaskKind::IssuerKeys
+        | TaskKind::StateIndex => Ok(()),
     }
 }

@@ -32,6 +32,7 @@ pub mod page;
 pub mod presence;
 pub mod protocol;
 pub mod rekeys;
+pub mod resources;
 pub mod runs;
 pub mod secrets;
 pub mod sessions;

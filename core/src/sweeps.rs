@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use crate::ports::Launcher;
 use crate::{
-    Deps, api_keys, audit, executors, idempotency, issuer_keys, oidc_logins, presence, rekeys, runs,
-    sessions, tasks, tfstates,
+    Deps, api_keys, audit, executors, idempotency, issuer_keys, oidc_logins, presence, rekeys, resources,
+    runs, sessions, tasks, tfstates,
 };
 
 /// What became of one sweep.
@@ -35,6 +35,7 @@ pub async fn run_all(deps: &Deps, launcher: &dyn Launcher) -> Vec<SweepReport> {
         run("runs.waiting", runs::sweeps::start_waiting(deps)).await,
         run("runs.plan_expiry", runs::sweeps::expire_plans(deps)).await,
         run("tfstates.uploads", tfstates::service::sweep_uploads(deps)).await,
+        run("resources.due", resources::sweeps::enqueue_due(deps)).await,
         run("audit.checkpoint", async { audit::service::checkpoint(deps).await.map(usize::from) }).await,
         run("sessions.retention", async { sessions::service::forget(deps).await.map(rows) }).await,
         run("oidc_logins.retention", async { oidc_logins::service::forget(deps).await.map(rows) }).await,
@@ -48,6 +49,7 @@ pub async fn run_all(deps: &Deps, launcher: &dyn Launcher) -> Vec<SweepReport> {
         run("tasks.retention", tasks::sweeps::forget_finished(deps)).await,
         // After the checkpoint: it is signed with the new key before a job says that the old ones are not needed.
         run("rekeys.reseal", rekeys::sweeps::reseal(deps)).await,
+        run("tfstates.retention", tfstates::service::sweep_versions(deps)).await,
         // Last: it moves the most bytes, and must not keep the others from running.
         run("runs.logs", runs::sweeps::compact_logs(deps)).await,
     ]

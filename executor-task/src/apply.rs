@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use plumbline_core::protocol::{ApplyBegun, ApplyDone, ArtifactKind, TouchedResource};
+use plumbline_state_proxy::{Backing, Child, Delivery, Live, StateProxy, Upstream};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -11,8 +12,6 @@ use crate::child::Output;
 use crate::error::StepError;
 use crate::logs::Log;
 use crate::session::Session;
-use crate::state_delivery::Delivery;
-use crate::state_proxy::{Backing, StateProxy};
 use crate::terraform::{self, LOCK_FILE, Terraform};
 use crate::touched;
 use crate::uploads::{download, upload};
@@ -32,12 +31,16 @@ pub(crate) struct Left {
 
 /// Runs all steps and reports the apply.
 pub(crate) async fn run(session: &Session, left: &mut Left) -> Result<(), StepError> {
-    let delivery = Delivery::start(session.callback.clone(), &session.layout.ours);
-    let backing = Backing::Live(session.callback.clone(), delivery);
-    let proxy = StateProxy::start(backing, session.layout.ours.clone()).await?;
+    let upstream: Arc<dyn Upstream> = Arc::new(session.callback.clone());
+    let delivery = Delivery::start(Arc::clone(&upstream), &session.layout.ours);
+    let live = Live { upstream, delivery, child: Child::Run, unlock_patience: None };
+    let password = &session.bundle.run_password;
+    let proxy = StateProxy::start(Backing::Live(live), session.layout.ours.clone(), password)
+        .await
+        .map_err(StepError::machine(terraform::NO_PROXY))?;
     let terraform = session
         .step("Prepare Apply", async |log, report| {
-            proxy.log_to(log);
+            terraform::tell(&proxy, log);
             let (terraform, commit) = prepare(session, &proxy, log).await?;
             report.commit = Some(commit);
             report.tool = Some(terraform.name());
@@ -47,7 +50,7 @@ pub(crate) async fn run(session: &Session, left: &mut Left) -> Result<(), StepEr
         .await?;
     let summary = session
         .step("Terraform Apply", async |log, report| {
-            proxy.log_to(log);
+            terraform::tell(&proxy, log);
             let applied = apply(session, &terraform, &proxy, log, left).await;
             report.summary = match &applied {
                 Ok(summary) => summary.clone(),
@@ -58,7 +61,7 @@ pub(crate) async fn run(session: &Session, left: &mut Left) -> Result<(), StepEr
         .await?;
     let shown = session
         .step("Terraform Output", async |log, _| {
-            proxy.log_to(log);
+            terraform::tell(&proxy, log);
             outputs(session, &terraform, &proxy, log).await
         })
         .await;

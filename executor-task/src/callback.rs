@@ -4,9 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use chrono::Utc;
 use plumbline_core::protocol::{Bundle, HeartbeatAnswer, LogAnswer, StepReport, TradeRequest, VERSION};
+use plumbline_state_proxy::{Away, Call, Pauses, Upstream, is_passing};
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -14,7 +16,6 @@ use tokio::time::Instant;
 
 use crate::error::StepError;
 use crate::identity;
-use crate::pauses::Pauses;
 use crate::settings::Settings;
 
 /// Longest pause between two tries.
@@ -60,15 +61,6 @@ pub(crate) struct Callback {
     base: Arc<str>,
     token: Arc<str>,
     deadline: Instant,
-}
-
-#[cfg(test)]
-impl Callback {
-    /// One that nobody answers.
-    pub(crate) fn to_nobody(base: &str) -> Self {
-        let deadline = Instant::now() + Duration::from_secs(3600);
-        Self { http: reqwest::Client::new(), base: base.into(), token: "token".into(), deadline }
-    }
 }
 
 /// Trades the ticket. The nonce lives in memory only: repeating the call is the same trade, and nobody else can
@@ -230,18 +222,35 @@ impl Callback {
     }
 }
 
+/// The state of the run's workspace.
+#[async_trait]
+impl Upstream for Callback {
+    async fn send(&self, call: &Call) -> Result<Result<Response, plumbline_state_proxy::Refusal>, Away> {
+        let path = format!("state{}", call.path);
+        let answer = Self::send(self, || call.fill(self.request(call.method.clone(), &path))).await;
+        answer
+            .map(|answer| {
+                answer.map_err(|Refusal { status, body, .. }| plumbline_state_proxy::Refusal { status, body })
+            })
+            .map_err(|error| Away(error.to_string()))
+    }
+
+    fn http(&self) -> &reqwest::Client {
+        self.http()
+    }
+
+    /// The operator decides where the platform keeps its objects.
+    fn trusts(&self, _: &str) -> bool {
+        true
+    }
+}
+
 /// Why there was no heartbeat.
 pub(crate) enum HeartbeatError {
     /// Another attempt owns the task, or the token is void.
     Fenced,
     /// No answer: go on.
     Away(String),
-}
-
-fn is_passing(status: StatusCode) -> bool {
-    // 424: the object store is missing for a moment; what is not stored yet must not be thrown away.
-    let passing = [StatusCode::TOO_MANY_REQUESTS, StatusCode::REQUEST_TIMEOUT, StatusCode::FAILED_DEPENDENCY];
-    status.is_server_error() || passing.contains(&status)
 }
 
 async fn decode<A: DeserializeOwned>(what: &str, answer: Result<Response, Refusal>) -> Result<A, StepError> {

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use chrono::Utc;
 use plumbline_core::protocol::{AwsCredentials, AwsKeys, AwsRole, Bundle, TokenFile, TokenFor};
+use plumbline_state_proxy::Pauses;
 use plumbline_sts::{RoleSession, Sts, StsError, eks_token};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -20,7 +21,6 @@ use crate::error::StepError;
 use crate::identity;
 use crate::identity_tokens::{self, Place, Renewal};
 use crate::log_redaction::Secrets;
-use crate::pauses::Pauses;
 use crate::session::Session;
 use crate::settings::Settings;
 

@@ -1,13 +1,9 @@
 //! Files that the child may have made: never followed through a symlink, never anything but a regular file.
 
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
-
-use md5::Md5;
-use plumbline_core::digest::Sha256Digest;
-use sha2::{Digest as _, Sha256};
 
 /// Opens what the child left. `None` if there is nothing.
 pub(crate) fn find_left_by_child(path: &Path) -> io::Result<Option<File>> {
@@ -41,33 +37,4 @@ pub(crate) fn copy_left_by_child(from: &Path, to: &Path) -> io::Result<bool> {
     io::copy(&mut source, &mut target)?;
     target.sync_all()?;
     Ok(true)
-}
-
-/// Length and digests of a file.
-#[derive(Clone, Debug)]
-pub(crate) struct Digests {
-    /// Length.
-    pub(crate) size_bytes: u64,
-    /// SHA-256.
-    pub(crate) sha256: Sha256Digest,
-    /// MD5, raw.
-    pub(crate) md5: [u8; 16],
-}
-
-/// Reads a file of ours once.
-pub(crate) fn digests(path: &Path) -> io::Result<Digests> {
-    let mut file = File::open(path)?;
-    file.seek(SeekFrom::Start(0))?;
-    let (mut sha256, mut md5, mut size_bytes) = (Sha256::new(), Md5::new(), 0);
-    let mut buffer = vec![0; 64 << 10];
-    loop {
-        let length = file.read(&mut buffer)?;
-        if length == 0 {
-            break;
-        }
-        sha256.update(&buffer[..length]);
-        md5.update(&buffer[..length]);
-        size_bytes += length as u64;
-    }
-    Ok(Digests { size_bytes, sha256: Sha256Digest(sha256.finalize().into()), md5: md5.finalize().into() })
 }

@@ -1,11 +1,11 @@
 //! On ECS an executor proves who it is. The credentials of its role never leave this process.
 
+use plumbline_state_proxy::Pauses;
 use plumbline_sts::{Credentials, TaskRole};
 use tokio::time::Instant;
 
 use crate::callback::RETRY_PAUSE_MAX;
 use crate::error::StepError;
-use crate::pauses::Pauses;
 
 /// The credentials of this task's role; tried again while ECS does not give them.
 pub(crate) async fn credentials(role: &TaskRole, deadline: Instant) -> Result<Credentials, StepError> {

@@ -5,16 +5,16 @@ use std::path::Path;
 use plumbline_core::protocol::{ArtifactKind, PlanDone, RunCommand};
 use plumbline_core::runs::redaction::redact_plan;
 use plumbline_core::runs::{PlanSummary, summarise};
+use plumbline_state_proxy::{Backing, Digests, ReadError, StateProxy, digests};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::child::Output;
 use crate::error::StepError;
-use crate::files::{Digests, copy_left_by_child, digests, read_left_by_child};
+use crate::files::{copy_left_by_child, read_left_by_child};
 use crate::isolation::Isolation;
 use crate::logs::Log;
 use crate::session::Session;
-use crate::state_proxy::{self, Backing, StateProxy};
 use crate::terraform::{self, LOCK_FILE, Terraform};
 use crate::uploads::upload;
 
@@ -51,8 +51,12 @@ pub(crate) async fn run(session: &Session) -> Result<(), StepError> {
         .await?;
     let (proxy, lock_file) = session
         .step("Terraform Init", async |log, _| {
-            let proxy = StateProxy::start(pinned_state(session).await?, session.layout.ours.clone()).await?;
-            proxy.log_to(log);
+            let password = &session.bundle.run_password;
+            let backing = pinned_state(session).await?;
+            let proxy = StateProxy::start(backing, session.layout.ours.clone(), password)
+                .await
+                .map_err(StepError::machine(terraform::NO_PROXY))?;
+            terraform::tell(&proxy, log);
             terraform.init(log, &proxy).await?;
             // Before any provider has run: what providers are checked against.
             let lock_file = read_lock_file(&terraform)?;
@@ -61,7 +65,7 @@ pub(crate) async fn run(session: &Session) -> Result<(), StepError> {
         .await?;
     session
         .step("Terraform Plan", async |log, report| {
-            proxy.log_to(log);
+            terraform::tell(&proxy, log);
             let findings = plan(session, &terraform, &proxy, log).await?;
             if !findings.is_empty() {
                 report.summary = Some(json!({ "findings": findings }));
@@ -85,7 +89,7 @@ pub(crate) async fn run(session: &Session) -> Result<(), StepError> {
 async fn pinned_state(session: &Session) -> Result<Backing, StepError> {
     let Some(pinned) = &session.bundle.state else { return Ok(Backing::Pinned(None)) };
     let path = session.layout.ours.join("pinned-state.json");
-    if !state_proxy::download(&session.callback, &path).await? {
+    if !plumbline_state_proxy::download(&session.callback, &path).await.map_err(unread)? {
         return Err(StepError::Transient("the state that the plan is made on is not there".into()));
     }
     let found = digests(&path).map_err(StepError::machine("the state cannot be read"))?;
@@ -94,6 +98,13 @@ async fn pinned_state(session: &Session) -> Result<Backing, StepError> {
         return Err(StepError::Transient("the state is not the version that the plan is made on".into()));
     }
     Ok(Backing::Pinned(Some(path)))
+}
+
+fn unread(error: ReadError) -> StepError {
+    match error {
+        ReadError::Refused(_) => StepError::Permanent(error.to_string()),
+        ReadError::Passing(_) => StepError::Transient(error.to_string()),
+    }
 }
 
 fn read_lock_file(terraform: &Terraform<'_>) -> Result<Option<Vec<u8>>, StepError> {
@@ -113,6 +124,7 @@ async fn plan(
         args.push("-destroy");
     }
     let ended = terraform.with_credentials(log, Output::Log, &args, proxy).await?;
+    terraform::explain_unshared(&ended, log);
     ended.check_stopped(false)?;
     if !PLANNED.contains(&ended.code) {
         return Err(StepError::Permanent(format!("terraform plan {}", ended.describe())));

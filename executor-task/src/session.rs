@@ -308,6 +308,8 @@ pub(crate) fn secrets_of(bundle: &Bundle, git_access: &GitAccess, cloud: &Cloud)
         .chain(git_access.secrets())
         .chain(bundle.secrets.iter().map(String::as_str))
         .chain(cloud.secrets())
-        .chain([bundle.token.as_str()]);
+        .chain(
+            [bundle.token.as_str(), bundle.run_password.as_str()].into_iter().filter(|word| !word.is_empty()),
+        );
     Secrets::new(values)
 }

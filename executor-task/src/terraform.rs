@@ -5,6 +5,7 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use plumbline_core::protocol::ArtifactKind;
+use plumbline_state_proxy::{Digests, StateProxy};
 use serde_json::Value;
 
 use crate::backend;
@@ -17,7 +18,6 @@ use crate::isolation::reachable_by_others;
 use crate::logs::Log;
 use crate::provider_mirror;
 use crate::session::Session;
-use crate::state_proxy::StateProxy;
 use crate::tools::{self, Tool};
 use crate::variables::Given;
 
@@ -31,6 +31,15 @@ const BACKEND_FILE: &str = ".terraform/terraform.tfstate";
 const BACKEND_FILE_BYTES_MAX: u64 = 64 << 10;
 /// The name of the dependency lock.
 pub(crate) const LOCK_FILE: &str = ".terraform.lock.hcl";
+
+/// What went wrong where there is no proxy.
+pub(crate) const NO_PROXY: &str = "the state proxy cannot listen";
+
+/// What the proxy has to say goes to the log of the step that runs.
+pub(crate) fn tell(proxy: &StateProxy, log: &Log) {
+    let log = log.clone();
+    proxy.tell(move |what| log.line(&format!("plumbline: {what}")));
+}
 
 /// A cloned working directory with its tool.
 pub(crate) struct Terraform<'a> {
@@ -255,12 +264,23 @@ impl<'a> Terraform<'a> {
     }
 }
 
+/// Terraform says of a refused read only that it was refused.
+pub(crate) fn explain_unshared(ended: &Ended, log: &Log) {
+    let refused = ["terraform_remote_state", "HTTP remote state endpoint invalid auth"];
+    if refused.iter().all(|words| ended.last_words.contains(words)) {
+        log.line(
+            "plumbline: a terraform_remote_state was refused: the workspace that it names does not share its outputs \
+             with this one. An admin allows it with plumb workspace share-state",
+        );
+    }
+}
+
 /// Copies a file that the child left and uploads it. Returns its digests, if it was there.
 pub(crate) async fn upload_left(
     session: &Session,
     kind: ArtifactKind,
     from: &std::path::Path,
-) -> Result<Option<crate::files::Digests>, StepError> {
+) -> Result<Option<Digests>, StepError> {
     let copy = session.layout.ours.join(format!("{}.upload", kind.as_str()));
     let is_there = crate::files::copy_left_by_child(from, &copy)
         .map_err(|error| StepError::Permanent(format!("the {} cannot be read: {error}", kind.as_str())))?;

@@ -11,7 +11,6 @@ use semver::Version;
 use crate::child::{Output, Program};
 use crate::configuration::Configuration;
 use crate::error::StepError;
-use crate::files;
 use crate::isolation::reachable_by_others;
 use crate::logs::Log;
 use crate::session::Session;
@@ -243,7 +242,7 @@ fn unpack(archive: &[u8], name: &str, directory: &Path) -> std::io::Result<PathB
     file.as_file().set_permissions(std::fs::Permissions::from_mode(0o555))?;
     let path = directory.join(name);
     file.persist(&path).map_err(|error| error.error)?;
-    files::digests(&path)?;
+    plumbline_state_proxy::digests(&path)?;
     Ok(path)
 }
 

@@ -2,12 +2,13 @@
 //! without a row.
 
 mod settings;
+mod states;
 mod stories;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use http::{Method, StatusCode};
+use http::StatusCode;
 use plumbline_core::audit::Action;
 use plumbline_core::protocol::ArtifactKind;
 use plumbline_core::rekeys;
@@ -18,7 +19,6 @@ use serde_json::{Value, json};
 
 use crate::executors::{ADDS_ONE, FakeExecutor, NO_CHANGES, nonce, prepare_on, record, trade};
 use crate::plane::{ADMIN_EMAIL, PASSWORD, TestPlane};
-use crate::store::state_client::{Backend, state};
 use crate::world::World;
 
 /// A story that ends with some actions in the log.
@@ -40,6 +40,7 @@ enum Story {
     Empty,
     Lost,
     States,
+    Shared,
     RootKey,
     GitCredentials,
     OidcLogins,
@@ -88,9 +89,11 @@ fn row(action: Action) -> (Story, &'static str, By) {
         A::CiTrustRuleCreate | A::CiTrustRuleDelete => (Story::CiLogins, "ci_trust_rule", Person),
         A::CiLogin => (Story::CiLogins, "api_key", System),
         A::CiLoginFailed => (Story::CiLogins, "business_unit", System),
-        A::WorkspaceCreate | A::WorkspaceUpdate | A::WorkspaceDelete => {
-            (Story::Workspaces, "workspace", Person)
-        }
+        A::WorkspaceCreate
+        | A::WorkspaceUpdate
+        | A::WorkspaceDelete
+        | A::WorkspaceLock
+        | A::WorkspaceUnlock => (Story::Workspaces, "workspace", Person),
         A::VariableCreate | A::VariableUpdate | A::VariableDelete => (Story::Variables, "variable", Person),
         A::WorkspaceVariableCreate | A::WorkspaceVariableUpdate | A::WorkspaceVariableDelete => {
             (Story::Variables, "workspace_variable", Person)
@@ -135,6 +138,7 @@ fn row(action: Action) -> (Story, &'static str, By) {
         A::RekeyEnd => (Story::RootKey, "rekey", System),
         A::WorkspaceBlock => (Story::Lost, "workspace", System),
         A::WorkspaceUnblock => (Story::Lost, "workspace", Person),
+        A::StateFlag => (Story::States, "tfstate", System),
         A::StateWrite
         | A::StateQuarantine
         | A::StatePromote
@@ -145,6 +149,8 @@ fn row(action: Action) -> (Story, &'static str, By) {
         | A::StateUnlock
         | A::StateForceUnlock
         | A::StateAcceptLineage => (Story::States, "tfstate", Person),
+        A::StateShare => (Story::Shared, "tfstate", Person),
+        A::StateSharedRead | A::StateExpire => (Story::Shared, "tfstate", System),
     }
 }
 
@@ -195,6 +201,7 @@ fn of_a_run(action: Action) -> bool {
             | Action::ExecutorTicketReused
             | Action::ExecutorIdentityRefused
             | Action::ExecutorLost
+            | Action::StateSharedRead
     )
 }
 
@@ -216,7 +223,8 @@ async fn tell(story: Story) -> TestPlane {
         Story::Decided => decided().await,
         Story::Empty => empty().await,
         Story::Lost => lost().await,
-        Story::States => states().await,
+        Story::States => states::states().await,
+        Story::Shared => states::shared().await,
         Story::RootKey => root_key().await,
         Story::OidcLogins => crate::api::oidc_logins::story().await,
         Story::GitCredentials => settings::git_credentials().await,
@@ -267,6 +275,9 @@ async fn workspaces() -> TestPlane {
     let world = World::new().await;
     let path = format!("workspaces/{}", world.workspace);
     ok(&world.plane, &world.token, "PUT", &path, json!({ "environment": "prod" })).await;
+    let reason = json!({ "reason": "by hand" });
+    ok(&world.plane, &world.token, "POST", &format!("{path}/lock"), reason).await;
+    ok(&world.plane, &world.token, "POST", &format!("{path}/unlock"), None).await;
     ok(&world.plane, &world.token, "DELETE", &path, None).await;
     world.plane
 }
@@ -355,30 +366,4 @@ async fn root_key() -> TestPlane {
     ok(&plane, &admin, "POST", "admin/rekey", None).await;
     rekeys::sweeps::reseal(&plane.as_function(Function::Reconciler)).await.unwrap();
     plane
-}
-
-async fn states() -> TestPlane {
-    let backend = Backend::start().await;
-    backend.lock("l-1").await;
-    backend.write(Some("l-1"), &state(1, "l", "a")).await;
-    backend.unlock("l-1").await;
-    backend.read().await;
-    backend.write(None, &state(2, "l", "b")).await;
-    let oldest = backend.versions().await[1]["id"].as_str().unwrap().to_owned();
-    assert_eq!(
-        backend.api("POST", &format!("state-versions/{oldest}/rollback")).await.0,
-        StatusCode::CREATED
-    );
-    for (value, decision) in [("late", "promote"), ("later", "discard")] {
-        backend.write(Some("never-held"), &state(9, "l", value)).await;
-        let id = backend.quarantined().await[0]["id"].as_str().unwrap().to_owned();
-        let (status, decided) = backend.api("POST", &format!("quarantined-states/{id}/{decision}")).await;
-        assert_eq!(status, StatusCode::OK, "{decided}");
-    }
-    backend.lock("l-2").await;
-    let lock = format!("workspaces/{}/state-lock", backend.workspace);
-    assert_eq!(backend.api(Method::DELETE.as_str(), &lock).await.0, StatusCode::NO_CONTENT);
-    let accept = format!("workspaces/{}/accept-next-lineage", backend.workspace);
-    assert_eq!(backend.api("POST", &accept).await.0, StatusCode::NO_CONTENT);
-    backend.plane
 }

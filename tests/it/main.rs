@@ -29,3 +29,4 @@ mod queue;
 mod reconcile;
 mod secret_scan;
 mod store;
+mod tf;

@@ -75,3 +75,9 @@ pub(super) fn base64(bytes: &[u8]) -> String {
 pub(super) fn digest(text: &str) -> Option<Sha256Digest> {
     aws_smithy_types::base64::decode(text).ok().as_deref().and_then(Sha256Digest::from_slice)
 }
+
+/// Whether an ETag is that of an object which came in parts: it ends with how many.
+pub(super) fn is_of_parts(e_tag: &str) -> bool {
+    let parts = e_tag.trim_matches('"').rsplit_once('-').map(|(_, parts)| parts);
+    parts.is_some_and(|parts| !parts.is_empty() && parts.bytes().all(|digit| digit.is_ascii_digit()))
+}

@@ -2,10 +2,12 @@
 //!
 //! Objects are written once: a write carries `If-None-Match: *` and its SHA-256, so it can neither replace an object nor
 //! arrive damaged. Signed uploads carry the SHA-256 too, as a signed header: sent again they can only write the same
-//! bytes, so they need no condition, and a client whose answer was lost just sends again.
+//! bytes, so they need no condition, and a client whose answer was lost just sends again. Large objects of ours come in
+//! parts, each with its SHA-256; the condition stands in the completion. S3 keeps no SHA-256 of such an object as a whole.
 
 mod client;
 mod errors;
+mod parts;
 
 use std::ops::Range;
 use std::time::Duration;
@@ -19,7 +21,7 @@ use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::{ChecksumMode, ServerSideEncryption};
 use bytes::Bytes;
 use plumbline_core::digest::Sha256Digest;
-use plumbline_core::ports::{BlobError, BlobHead, BlobStore, UploadTerms, check_key};
+use plumbline_core::ports::{BlobError, BlobHead, BlobStore, PartWriter, UploadTerms, check_key};
 use plumbline_core::protocol::Presigned;
 
 pub use client::Keys;
@@ -143,7 +145,11 @@ impl BlobStore for S3Store {
         match request.checksum_mode(ChecksumMode::Enabled).send().await {
             Ok(head) => Ok(Some(BlobHead {
                 size_bytes: head.content_length().and_then(|length| u64::try_from(length).ok()).unwrap_or(0),
-                sha256: head.checksum_sha256().and_then(client::digest),
+                // Of an object that came in parts it is the digest of their digests, and not every server says so in it.
+                sha256: head
+                    .checksum_sha256()
+                    .filter(|_| !head.e_tag().is_some_and(client::is_of_parts))
+                    .and_then(client::digest),
             })),
             Err(error) => match self.error(key, &error) {
                 BlobError::NotFound(_) => self.require_bucket().await.map(|()| None),
@@ -161,6 +167,11 @@ impl BlobStore for S3Store {
                 other => Err(other),
             },
         }
+    }
+
+    async fn begin_parts(&self, key: &str, content_type: &str) -> Result<Box<dyn PartWriter>, BlobError> {
+        check_key(key)?;
+        Ok(Box::new(parts::Parts::begin(self.clone(), key, content_type)))
     }
 
     async fn presign_put(

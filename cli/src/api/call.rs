@@ -88,7 +88,7 @@ impl<'c> Call<'c> {
     }
 
     /// Sends it until there is an answer that is a success or a redirect. Boxed: renewing the session is a call too.
-    pub(super) fn open(&self) -> futures::future::LocalBoxFuture<'_, anyhow::Result<Response>> {
+    pub(super) fn open(&self) -> futures::future::BoxFuture<'_, anyhow::Result<Response>> {
         Box::pin(async move {
             let mut renewed = false;
             let mut attempt = 1;

@@ -1,6 +1,6 @@
 //! The connection to one server: its HTTP client, the session, and the business unit that calls are made for.
 
-use std::cell::RefCell;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -23,9 +23,9 @@ pub struct Client {
     pub(super) business_unit: Option<String>,
     pub(super) quiet: bool,
     store: SessionStore,
-    session: RefCell<Option<Session>>,
+    session: Mutex<Option<Session>>,
     /// Sent instead of a session's token.
-    api_key: RefCell<Option<String>>,
+    api_key: Mutex<Option<String>>,
 }
 
 impl std::fmt::Debug for Client {
@@ -70,8 +70,8 @@ impl Client {
             business_unit,
             quiet,
             store,
-            session: RefCell::new(session),
-            api_key: RefCell::new(api_key),
+            session: Mutex::new(session),
+            api_key: Mutex::new(api_key),
         })
     }
 
@@ -108,7 +108,7 @@ impl Client {
 
     /// Writes into the stored session whose it is.
     pub fn name_session(&self, email: &str) -> anyhow::Result<()> {
-        let mut session = self.session.borrow_mut();
+        let mut session = guard(&self.session);
         match session.as_mut() {
             Some(session) if session.email != email => {
                 email.clone_into(&mut session.email);
@@ -120,8 +120,8 @@ impl Client {
 
     /// Stores a key that the server accepts, instead of a session.
     pub async fn sign_in_with_key(&self, key: &str) -> anyhow::Result<()> {
-        self.session.replace(None);
-        self.api_key.replace(Some(key.to_owned()));
+        *guard(&self.session) = None;
+        *guard(&self.api_key) = Some(key.to_owned());
         // The least that any key may do.
         self.call(routes::LIST_WORKSPACES, []).query("limit", Some(1)).send().await?;
         self.store.save_key(&self.server, key)?;
@@ -137,7 +137,7 @@ impl Client {
 
     /// Forgets the session here, and ends it, or all of them, at the server. `false`: there was none.
     pub async fn sign_out(&self, everywhere: bool) -> anyhow::Result<bool> {
-        if self.session.borrow().is_none() {
+        if guard(&self.session).is_none() {
             // A key is not ended by the machine that forgets it: others may use it.
             return self.store.remove(&self.server);
         }
@@ -152,12 +152,22 @@ impl Client {
         }
     }
 
+    /// The unit that calls are made for, if one was named.
+    pub fn business_unit(&self) -> Option<&str> {
+        self.business_unit.as_deref()
+    }
+
+    /// What is sent as the proof of who calls. Never printed unless the person asks for it.
+    pub fn credential(&self) -> anyhow::Result<String> {
+        Ok(self.access_token()?)
+    }
+
     /// The token to send.
     pub(super) fn access_token(&self) -> Result<String, ApiError> {
-        if let Some(key) = &*self.api_key.borrow() {
+        if let Some(key) = &*guard(&self.api_key) {
             return Ok(key.clone());
         }
-        match &*self.session.borrow() {
+        match &*guard(&self.session) {
             Some(session) => Ok(session.access_token.clone()),
             None => Err(self.signed_out()),
         }
@@ -165,7 +175,7 @@ impl Client {
 
     /// Whether a refused token may be replaced: a session's may, an API key may not.
     pub(super) fn is_renewable(&self) -> bool {
-        self.api_key.borrow().is_none()
+        guard(&self.api_key).is_none()
     }
 
     /// Replaces an access token that the server refused, once for all processes that share the session: a refresh
@@ -174,7 +184,7 @@ impl Client {
         let _guard = self.store.lock(&self.server).await?;
         let Some(stored) = self.store.find(&self.server)? else { return Err(self.signed_out().into()) };
         if stored.access_token != refused {
-            self.session.replace(Some(stored));
+            *guard(&self.session) = Some(stored);
             return Ok(());
         }
         let body = json!({ "refresh_token": stored.refresh_token });
@@ -200,12 +210,16 @@ impl Client {
             refresh_token: pair.refresh_token,
         };
         self.store.save(&self.server, &session)?;
-        self.session.replace(Some(session));
-        self.api_key.replace(None);
+        *guard(&self.session) = Some(session);
+        *guard(&self.api_key) = None;
         Ok(())
     }
 
     fn signed_out(&self) -> ApiError {
         ApiError::SignedOut { server: self.server.to_string() }
     }
+}
+
+fn guard<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,6 +1,7 @@
 //! The public HTTP API as the CLI uses it.
 //!
-//! [`routes`] declares every call; [`Client`] makes no other. Answers stay the server's bytes ([`Document`]), so that
+//! [`routes`] declares every call; [`Client`] makes no other, but for those of the state's own protocol, which no API
+//! document describes: [`StateUpstream`]. Answers stay the server's bytes ([`Document`]), so that
 //! `--json` prints exactly them; the views in [`views`] read from them what people see.
 
 mod call;
@@ -10,6 +11,7 @@ mod download;
 mod problem;
 pub mod routes;
 mod server;
+mod state_upstream;
 pub mod views;
 
 pub use call::Call;
@@ -18,3 +20,4 @@ pub use document::{Document, Page};
 pub use download::save;
 pub use problem::{ApiError, Problem};
 pub use server::Server;
+pub use state_upstream::StateUpstream;

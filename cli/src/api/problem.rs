@@ -50,8 +50,14 @@ impl Problem {
             ("workspace-blocked", _) => {
                 "Look at why: plumb workspace show WORKSPACE; once resolved: plumb workspace unblock WORKSPACE --note TEXT"
             }
+            ("workspace-locked", _) => {
+                "Ask whoever holds it, or an admin, to unlock it: plumb workspace unlock WORKSPACE"
+            }
             ("digest-mismatch", _) => {
                 "Another plan took the place of the one you saw. Look again: plumb run show RUN"
+            }
+            ("state-too-large", _) => {
+                "Work through `plumb tf WORKSPACE -- apply` or `plumb state push`: they send states of any size."
             }
             ("plan-expired", _) => "Plan again: plumb run apply WORKSPACE",
             ("too-many-waiting", _) => {

@@ -164,6 +164,10 @@ routes! {
     UPDATE_WORKSPACE: 1 = Put "/api/v1/workspaces/{id}";
     DELETE_WORKSPACE: 1 = Delete "/api/v1/workspaces/{id}";
     LIST_BRANCHES: 1 = Post "/api/v1/workspaces/{id}/branches";
+    LIST_STATE_CONSUMERS: 1 = Get "/api/v1/workspaces/{id}/state-consumers";
+    SHARE_STATE: 1 = Put "/api/v1/workspaces/{id}/state-consumers";
+    LOCK_WORKSPACE: 1 = Post "/api/v1/workspaces/{id}/lock";
+    UNLOCK_WORKSPACE: 1 = Post "/api/v1/workspaces/{id}/unlock";
     UNBLOCK_WORKSPACE: 1 = Post "/api/v1/workspaces/{id}/unblock";
 
     LIST_AWS_ACCOUNTS: 0 = Get "/api/v1/aws-accounts";
@@ -235,6 +239,9 @@ routes! {
     DOWNLOAD_STATE_VERSION: 1 = Get "/api/v1/state-versions/{id}/download";
     DIFF_STATE_VERSION: 1 = Get "/api/v1/state-versions/{id}/diff";
     ROLL_BACK_STATE: 1 = Post "/api/v1/state-versions/{id}/rollback";
+    VERSION_OUTPUTS: 1 = Get "/api/v1/state-versions/{id}/outputs";
+    WORKSPACE_OUTPUTS: 1 = Get "/api/v1/workspaces/{id}/outputs";
+    SEARCH_RESOURCES: 0 = Get "/api/v1/resources";
     LIST_QUARANTINED_STATES: 1 = Get "/api/v1/workspaces/{id}/quarantined-states";
     PROMOTE_QUARANTINED_STATE: 1 = Post "/api/v1/quarantined-states/{id}/promote";
     DISCARD_QUARANTINED_STATE: 1 = Post "/api/v1/quarantined-states/{id}/discard";

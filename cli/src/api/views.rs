@@ -1,6 +1,7 @@
 //! What people are shown, read from the API's documents. Lenient: only ids and what decides must be there.
 
 mod administration;
+mod states;
 mod variables;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,10 @@ pub use administration::{
     ApiKey, AuthConfig, BusinessUnit, CiTrustRule, ConfigChange, GitCredential, GitCredentialTest,
     GitCredentialUsage, Invite, IssuerKey, JwtSecret, MaskedSecret, Me, Membership, MintedApiKey,
     RotatedIssuerKey, Session, Tunable, User, UsingWorkspace,
+};
+pub use states::{
+    LockWaiter, QuarantinedState, Resource, StateConsumer, StateConsumers, StateDiff, StateLock, StateOutput,
+    StateOutputs, StateVersion,
 };
 pub use variables::{Attachment, Effective, EffectiveVariable, Variable, VariableSet, VariableSource};
 
@@ -43,6 +48,7 @@ pub struct Workspace {
     pub drift_status: Option<String>,
     pub active_run_id: Option<String>,
     pub blocked: Option<Blocked>,
+    pub locked: Option<Locked>,
     pub updated_at: Option<DateTime<Utc>>,
 }
 
@@ -53,6 +59,16 @@ pub struct Blocked {
     #[serde(default)]
     pub reason: String,
     pub run_id: Option<String>,
+}
+
+/// Who keeps changes away.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Locked {
+    pub at: Option<DateTime<Utc>>,
+    #[serde(default)]
+    pub who: String,
+    #[serde(default)]
+    pub reason: String,
 }
 
 /// A pass of a command over a workspace.
@@ -206,62 +222,6 @@ pub struct UnrecordedResource {
     pub address: String,
     pub resource_id: Option<String>,
     pub import_command: Option<String>,
-}
-
-/// An accepted write of a state.
-#[derive(Clone, Debug, Deserialize)]
-pub struct StateVersion {
-    pub id: String,
-    #[serde(default)]
-    pub workspace_id: String,
-    pub serial: i64,
-    #[serde(default)]
-    pub lineage: String,
-    #[serde(default)]
-    pub sha256: String,
-    #[serde(default)]
-    pub size_bytes: i64,
-    pub terraform_version: Option<String>,
-    pub run_id: Option<String>,
-    pub created_by: Option<String>,
-    pub rolled_back_from: Option<String>,
-    #[serde(default)]
-    pub is_current: bool,
-    pub created_at: Option<DateTime<Utc>>,
-}
-
-/// How two versions of a state differ.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(default)]
-#[derive(Default)]
-pub struct StateDiff {
-    pub added: Vec<String>,
-    pub changed: Vec<String>,
-    pub removed: Vec<String>,
-    pub outputs_changed: Vec<String>,
-}
-
-/// A write that was not accepted and not dropped.
-#[derive(Clone, Debug, Deserialize)]
-pub struct QuarantinedState {
-    pub id: String,
-    pub serial: Option<i64>,
-    #[serde(default)]
-    pub reason: String,
-    #[serde(default)]
-    pub size_bytes: i64,
-    pub run_id: Option<String>,
-    pub created_at: Option<DateTime<Utc>>,
-}
-
-/// The lock of a state.
-#[derive(Clone, Debug, Deserialize)]
-pub struct StateLock {
-    pub held: bool,
-    pub lock_id: Option<String>,
-    pub info: Option<Value>,
-    pub run_id: Option<String>,
-    pub locked_at: Option<DateTime<Utc>>,
 }
 
 /// A row of the queue.

@@ -4,6 +4,7 @@ pub mod admin;
 pub mod api_keys;
 pub mod approvals;
 pub mod audit;
+pub mod backends;
 pub mod business_units;
 pub mod ci_logins;
 pub mod cloud_accounts;
@@ -15,10 +16,12 @@ pub mod issuer_keys;
 pub mod logins;
 pub mod passwords;
 pub mod rekeys;
+mod resources;
 pub mod runs;
 pub mod sessions;
 pub mod state_locks;
 pub mod tasks;
+pub mod terraform;
 pub mod tfstates;
 pub mod trials;
 pub mod users;
@@ -56,6 +59,8 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         Command::Reject(reject) => approvals::reject(&app, &reject).await,
         Command::State(command) => tfstates::run(&app, command).await,
         Command::Lock(command) => state_locks::run(&app, command).await,
+        Command::Tf(args) => terraform::run(&app, args).await,
+        Command::BackendConfig(args) => backends::print(&app, args).await,
         Command::Audit(command) => audit::run(&app, command).await,
         Command::Tasks(command) => tasks::run(&app, command).await,
         Command::GitCredential(command) => git_credentials::run(&app, command).await,

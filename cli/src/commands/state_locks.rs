@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::workspaces;
 use crate::api::routes;
-use crate::api::views::StateLock;
+use crate::api::views::{LockWaiter, StateLock};
 use crate::app::App;
 use crate::outcome::Outcome;
 use crate::output::{ago, confirm, facts};
@@ -41,11 +41,12 @@ pub async fn run(app: &App, command: LockCommand) -> anyhow::Result<Outcome> {
             let lock = app.client.call(routes::GET_STATE_LOCK, [&id]).send().await?;
             app.show(&lock, |screen, lock: StateLock| screen.print(&describe(&lock)))
         }
-        LockCommand::Release { workspace, force } => release(app, &workspace, force).await,
+        LockCommand::Release { workspace, force } => release(app, &workspace, force, "--force").await,
     }
 }
 
-async fn release(app: &App, workspace: &str, force: bool) -> anyhow::Result<Outcome> {
+/// Breaks the lock; asks before, unless `flag` was given.
+pub(super) async fn release(app: &App, workspace: &str, force: bool, flag: &str) -> anyhow::Result<Outcome> {
     let id = workspaces::find_id(app, workspace).await?;
     if !force {
         let lock: StateLock = app.client.call(routes::GET_STATE_LOCK, [&id]).send().await?.read()?;
@@ -53,7 +54,7 @@ async fn release(app: &App, workspace: &str, force: bool) -> anyhow::Result<Outc
         if !lock.held {
             return Ok(Outcome::Done);
         }
-        if !confirm("Break this lock?", "--force").await? {
+        if !confirm("Break this lock?", flag).await? {
             app.screen.note("The lock stays.");
             return Ok(Outcome::Failed);
         }
@@ -66,6 +67,32 @@ async fn release(app: &App, workspace: &str, force: bool) -> anyhow::Result<Outc
 }
 
 fn describe(lock: &StateLock) -> String {
+    [Some(describe_holder(lock)), describe_workspace_lock(lock), describe_waiters(lock)]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// The state may be free, and its workspace locked all the same.
+fn describe_workspace_lock(lock: &StateLock) -> Option<String> {
+    let locked = lock.workspace_lock.as_ref()?;
+    let since = ago(locked.at, Utc::now());
+    Some(format!("The workspace is locked by {}: {} ({since}).", locked.who, locked.reason))
+}
+
+fn describe_waiters(lock: &StateLock) -> Option<String> {
+    let line = |waiter: &LockWaiter| {
+        let who = waiter.who.as_deref().unwrap_or(&waiter.lock_id);
+        let what = waiter.operation.as_deref().map(|what| format!(" for {what}")).unwrap_or_default();
+        let since = ago(waiter.first_tried_at, Utc::now());
+        format!("waiting: {who}{what}, asked {} times, first {since}", waiter.tries)
+    };
+    let lines: Vec<String> = lock.waiters.iter().map(line).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+fn describe_holder(lock: &StateLock) -> String {
     if !lock.held {
         return "The state is not locked.".into();
     }
@@ -78,7 +105,8 @@ fn describe(lock: &StateLock) -> String {
         ("locked", Some(ago(lock.locked_at, Utc::now()))),
         ("by", info("Who").or(unreadable)),
         ("for", info("Operation")),
-        ("run", lock.run_id.clone()),
+        ("which says", info("Info")),
+        ("run", lock.run_url.clone().or_else(|| lock.run_id.clone())),
         ("lock id", lock.lock_id.clone()),
     ])
 }

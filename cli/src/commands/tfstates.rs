@@ -1,12 +1,14 @@
 //! Terraform state.
 
+mod push;
+
 use std::path::PathBuf;
 
 use chrono::Utc;
 use clap::Subcommand;
 use uuid::Uuid;
 
-use super::workspaces;
+use super::{resources, state_locks, workspaces};
 use crate::api::views::{QuarantinedState, StateDiff, StateVersion};
 use crate::api::{Page, routes, save};
 use crate::app::App;
@@ -18,6 +20,7 @@ use crate::output::{Screen, Table, Tone, ago, bytes, confirm, facts};
 #[derive(Debug, Subcommand)]
 pub enum StateCommand {
     /// List the versions of a workspace's state, newest first.
+    #[command(visible_alias = "history")]
     List {
         /// The workspace's name or id.
         workspace: String,
@@ -43,6 +46,16 @@ pub enum StateCommand {
         #[arg(long, short, value_name = "FILE", default_value = "-")]
         output: PathBuf,
     },
+    /// Make a file the newest version of a workspace's state, under its lock; of any size.
+    Push(push::PushArgs),
+    /// Break the lock (admins), as `plumb lock release` does.
+    RmLock {
+        /// The workspace's name or id.
+        workspace: String,
+        /// Do not ask.
+        #[arg(long, short)]
+        yes: bool,
+    },
     /// What a version changed, by resource address.
     Diff {
         /// The version's id.
@@ -51,6 +64,17 @@ pub enum StateCommand {
         #[arg(long, value_name = "ID")]
         against: Option<Uuid>,
     },
+    /// The outputs of a workspace's state; sensitive values are withheld.
+    #[command(after_help = "Examples:
+  plumb state outputs web-prod
+  plumb state outputs web-prod --json | jq '.items[] | {name, value}'")]
+    Outputs(resources::OutputsArgs),
+    /// Find resources in the newest states of all workspaces.
+    #[command(after_help = "Examples:
+  plumb state search web eu-central-1
+  plumb state search --type aws_instance --provider aws
+  plumb state search i-0123456789abcdef0")]
+    Search(resources::SearchArgs),
     /// Make an older version the newest again. Changes the state only, not the infrastructure.
     Rollback {
         /// The version to go back to.
@@ -109,11 +133,15 @@ pub async fn run(app: &App, command: StateCommand) -> anyhow::Result<Outcome> {
             app.show(&version, |screen, version: StateVersion| screen.print(&describe(&version)))
         }
         StateCommand::Pull { workspace, version, output } => pull(app, &workspace, version, output).await,
+        StateCommand::Push(args) => push::push(app, &args).await,
+        StateCommand::RmLock { workspace, yes } => state_locks::release(app, &workspace, yes, "--yes").await,
         StateCommand::Diff { version, against } => {
             let call = app.client.call(routes::DIFF_STATE_VERSION, [&version.to_string()]);
             let diff = call.query("against", against).send().await?;
             app.show(&diff, |screen, diff: StateDiff| print_diff(screen, &diff))
         }
+        StateCommand::Outputs(args) => resources::outputs(app, args).await,
+        StateCommand::Search(args) => resources::search(app, args).await,
         StateCommand::Rollback { version, yes } => rollback(app, &version.to_string(), yes).await,
         StateCommand::Quarantine(command) => quarantine(app, command).await,
         StateCommand::AcceptNextLineage { workspace, yes } => {
@@ -132,9 +160,7 @@ async fn pull(app: &App, workspace: &str, version: Option<Uuid>, output: PathBuf
         Some(version) => version.to_string(),
         None => {
             let workspace_id = workspaces::find_id(app, workspace).await?;
-            let versions = app.client.call(routes::LIST_STATE_VERSIONS, [&workspace_id]).send().await?;
-            let versions: Page<StateVersion> = versions.read()?;
-            let current = versions.items.into_iter().find(|version| version.is_current);
+            let current = find_current(app, &workspace_id).await?;
             current.ok_or_else(|| anyhow::anyhow!("workspace {workspace} has no state yet"))?.id
         }
     };
@@ -142,6 +168,13 @@ async fn pull(app: &App, workspace: &str, version: Option<Uuid>, output: PathBuf
     let size = save(response, &output).await?;
     app.screen.note(&format!("version {id}, {}", bytes(i64::try_from(size).unwrap_or(i64::MAX))));
     Ok(Outcome::Done)
+}
+
+/// The newest version; `None` before the first write.
+async fn find_current(app: &App, workspace_id: &str) -> anyhow::Result<Option<StateVersion>> {
+    let versions = app.client.call(routes::LIST_STATE_VERSIONS, [workspace_id]).send().await?;
+    let versions: Page<StateVersion> = versions.read()?;
+    Ok(versions.items.into_iter().find(|version| version.is_current))
 }
 
 async fn rollback(app: &App, id: &str, yes: bool) -> anyhow::Result<Outcome> {
@@ -207,13 +240,16 @@ fn done(app: &App, answer: &crate::api::Document, text: &str) -> anyhow::Result<
 }
 
 fn table(screen: &Screen, page: Page<StateVersion>) -> anyhow::Result<()> {
-    let mut table = Table::new(&["ID", "SERIAL", "", "SIZE", "CREATED", "RUN", "TERRAFORM"]);
+    let mut table = Table::new(&["ID", "SERIAL", "", "RESOURCES", "SIZE", "CREATED", "RUN", "TERRAFORM"]);
     for version in page.items {
         let current = if version.is_current { screen.paint(Tone::Good, "current") } else { String::new() };
+        let count = version.resource_count.map_or_else(|| "-".into(), |count| count.to_string());
+        let count = if version.emptied { screen.paint(Tone::Attention, "0 (emptied)") } else { count };
         table.row([
             version.id,
             version.serial.to_string(),
             current,
+            count,
             bytes(version.size_bytes),
             ago(version.created_at, Utc::now()),
             version.run_id.unwrap_or_else(|| "-".into()),
@@ -230,6 +266,9 @@ fn describe(version: &StateVersion) -> String {
         ("serial", Some(version.serial.to_string())),
         ("lineage", Some(version.lineage.clone())),
         ("size", Some(bytes(version.size_bytes))),
+        ("resources", version.resource_count.map(|count| count.to_string())),
+        ("emptied", version.emptied.then(|| "yes: the version before had resources".into())),
+        ("contradiction", version.contradiction.clone()),
         ("sha256", Some(version.sha256.clone())),
         ("terraform", version.terraform_version.clone()),
         ("written by run", version.run_id.clone()),
@@ -255,5 +294,9 @@ fn print_diff(screen: &Screen, diff: &StateDiff) -> anyhow::Result<()> {
     if lines.is_empty() {
         lines.push("No resource and no output differs.".into());
     }
-    screen.print(&lines.join("\n"))
+    screen.print(&lines.join("\n"))?;
+    if diff.truncated {
+        screen.note("More differs than is shown.");
+    }
+    Ok(())
 }

@@ -2,6 +2,7 @@
 
 mod find;
 mod import;
+mod share;
 mod view;
 
 use clap::{Args, Subcommand};
@@ -15,8 +16,7 @@ use crate::failure::Usage;
 use crate::outcome::Outcome;
 use crate::output::confirm;
 
-pub use find::find_id;
-use find::get;
+pub use find::{find_id, get};
 
 /// `plumb workspace …`
 #[derive(Debug, Subcommand)]
@@ -69,6 +69,21 @@ pub enum WorkspaceCommand {
         /// Do not wait for the answer; print the task.
         #[arg(long)]
         no_wait: bool,
+    },
+    /// Say which workspaces' runs may read this one's outputs with `terraform_remote_state` (admins), or show it.
+    ShareState(share::ShareArgs),
+    /// Keep runs that change something away from a workspace, until you unlock it. Runs that only plan go on.
+    Lock {
+        /// Its name or id.
+        workspace: String,
+        /// Why, for everybody who meets the lock.
+        #[arg(long)]
+        reason: String,
+    },
+    /// Let runs go on: your own lock, or as an admin anybody's.
+    Unlock {
+        /// Its name or id.
+        workspace: String,
     },
     /// Let a blocked workspace take changes again, after you looked at what a lost apply left behind (admins).
     Unblock {
@@ -214,6 +229,21 @@ pub async fn run(app: &App, command: WorkspaceCommand) -> anyhow::Result<Outcome
         WorkspaceCommand::Update { workspace, name, fields } => update(app, &workspace, name, &fields).await,
         WorkspaceCommand::Delete { workspace, force, yes } => delete(app, &workspace, force, yes).await,
         WorkspaceCommand::Branches { workspace, no_wait } => import::branches(app, &workspace, no_wait).await,
+        WorkspaceCommand::ShareState(args) => share::run(app, &args).await,
+        WorkspaceCommand::Lock { workspace, reason } => {
+            let id = find_id(app, &workspace).await?;
+            let call = app.client.call(routes::LOCK_WORKSPACE, [&id]).body(json!({ "reason": reason }));
+            app.show(&call.send().await?, |screen, workspace: Workspace| {
+                screen.print(&format!("{} is locked. Only runs that change nothing begin.", workspace.name))
+            })
+        }
+        WorkspaceCommand::Unlock { workspace } => {
+            let id = find_id(app, &workspace).await?;
+            let document = app.client.call(routes::UNLOCK_WORKSPACE, [&id]).send().await?;
+            app.show(&document, |screen, workspace: Workspace| {
+                screen.print(&format!("{} is unlocked.", workspace.name))
+            })
+        }
         WorkspaceCommand::Unblock { workspace, note } => {
             let id = find_id(app, &workspace).await?;
             let call = app.client.call(routes::UNBLOCK_WORKSPACE, [&id]).body(json!({ "note": note }));

@@ -55,6 +55,13 @@ settings! {
         Kind::Duration { unit: TimeUnit::Hours, min: 24, max: 365 * 24 },
         Fallback::Limit(|limits: &Limits| in_units(limits.run_secret_age, TimeUnit::Hours));
 
+    /// How many of the newest versions of a state are kept, however old they are.
+    STATE_VERSIONS: Platform "retention.state_versions", Kind::Integer { min: 10, max: 1_000_000 },
+        Fallback::Integer(100);
+    /// How long older versions of a state, and quarantined ones that were decided on, are kept, in days; 0 is for ever.
+    STATE_VERSION_DAYS: Platform "retention.state_version_days", Kind::Integer { min: 0, max: 36_500 },
+        Fallback::Integer(365);
+
     /// How people sign in: with a password, through an identity provider, or either way.
     AUTH_PROVIDER: Platform "auth.provider", Kind::Word(&["local", "oidc", "both"]), Fallback::Text("local");
     /// The identity provider's issuer.

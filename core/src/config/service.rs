@@ -18,6 +18,7 @@ use crate::limits::Limits;
 use crate::page::{Page, PageRequest};
 use crate::secrets::{Domain, Place};
 use crate::tasks::{self, NewTask, TaskKind};
+use crate::tfstates::Retention;
 use crate::workspaces::service::local_repos;
 
 /// The platform's values of some settings, for whoever acts by them. One round trip.
@@ -44,6 +45,15 @@ pub async fn bcrypt_cost(deps: &Deps) -> Result<u32, DbError> {
 pub async fn run_secret_age(query: &impl Query, limits: &Limits) -> Result<Duration, DbError> {
     let values = platform(query, &[&registry::RUN_SECRETS_HOURS]).await?;
     Ok(values.duration(&registry::RUN_SECRETS_HOURS, limits))
+}
+
+/// How long the history of a state is kept.
+pub async fn state_retention(query: &impl Query, limits: &Limits) -> Result<Retention, DbError> {
+    let values = platform(query, &[&registry::STATE_VERSIONS, &registry::STATE_VERSION_DAYS]).await?;
+    Ok(Retention {
+        newest: values.integer(&registry::STATE_VERSIONS, limits),
+        days: values.integer(&registry::STATE_VERSION_DAYS, limits),
+    })
 }
 
 /// Every tunable of the platform, by key.

@@ -42,6 +42,8 @@ migrations! {
     1015 "oidc";
     1016 "issuer";
     1017 "run_secret_retention";
+    1018 "resources";
+    1020 "state_rules";
     1021 "audit_cost";
 }
 

@@ -1,5 +1,6 @@
 //! SQL of executors and tickets.
 
+use super::readers::RunReader;
 use crate::db::{DbError, Query, Row};
 use crate::ids::{BusinessUnitId, ExecutorId, RunId, TaskId, WorkspaceId};
 use crate::runs;
@@ -167,7 +168,7 @@ const TRADE: &str = "
         UPDATE tickets SET traded_at = coalesce(traded_at, plumbline_now()), nonce_hash = $2 WHERE executor_id = $1
     )
     UPDATE executors
-    SET status = 'live', token_hash = $3, traded_at = coalesce(traded_at, plumbline_now()),
+    SET status = 'live', token_hash = $3, run_password_hash = $4, traded_at = coalesce(traded_at, plumbline_now()),
         last_seen_at = plumbline_now()
     WHERE id = $1 AND status IN ('launching', 'live')";
 
@@ -176,8 +177,9 @@ pub(super) async fn trade(
     id: ExecutorId,
     nonce_hash: &[u8],
     token_hash: &[u8],
+    run_password_hash: &[u8],
 ) -> Result<bool, DbError> {
-    Ok(query.execute(TRADE, &[&id, &nonce_hash, &token_hash]).await? == 1)
+    Ok(query.execute(TRADE, &[&id, &nonce_hash, &token_hash, &run_password_hash]).await? == 1)
 }
 
 const BY_TOKEN: &str = "
@@ -215,6 +217,30 @@ fn by_token(row: &Row) -> ByToken {
 
 pub(super) async fn find_by_token(query: &impl Query, token_hash: &[u8]) -> Result<Option<ByToken>, DbError> {
     Ok(query.query_opt(BY_TOKEN, &[&token_hash]).await?.as_ref().map(by_token))
+}
+
+// Stricter than for the token: nothing is lost if a read is refused, and whoever holds this is not trusted.
+const READER: &str = "
+    SELECT e.id, e.business_unit_id, e.subject_id, r.workspace_id
+    FROM executors e
+    JOIN runs r ON r.id = e.subject_id
+    JOIN tasks t ON t.id = e.task_id AND t.lease_token = e.lease_token
+    WHERE e.run_password_hash = $1 AND e.status = 'live' AND e.stop_requested_at IS NULL
+      AND t.status = 'running' AND t.lease_phase = 'live' AND t.lease_expires_at > plumbline_now()
+      AND t.attempt_ends_at > plumbline_now() AND t.cancel_requested_at IS NULL";
+
+/// The attempt whose run password has this hash, while it lives.
+pub(super) async fn find_reader(
+    query: &impl Query,
+    run_password_hash: &[u8],
+) -> Result<Option<RunReader>, DbError> {
+    let row = query.query_opt(READER, &[&run_password_hash]).await?;
+    Ok(row.map(|row| RunReader {
+        executor_id: row.get("id"),
+        business_unit_id: row.get("business_unit_id"),
+        run_id: RunId(row.get("subject_id")),
+        workspace_id: row.get("workspace_id"),
+    }))
 }
 
 const SEEN: &str = "UPDATE executors SET last_seen_at = plumbline_now() WHERE id = $1";

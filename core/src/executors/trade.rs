@@ -7,7 +7,7 @@ use subtle::ConstantTimeEq;
 
 use super::service::{derive, hash};
 use super::store::{self, Ticket};
-use super::{ExecutorError, identity};
+use super::{ExecutorError, identity, readers};
 use crate::Deps;
 use crate::access::Actor;
 use crate::audit::{self, Action, Entry};
@@ -80,7 +80,9 @@ async fn issue(
     tasks::service::go_live(tx, lease, wall_clock, &deps.limits).await.map_err(void_if_lost)?;
     let executor = ticket.executor_id.to_string();
     let token = derive(deps, &["token", &executor, &request.nonce, &ticket.epoch.to_string()])?;
-    if !store::trade(tx, ticket.executor_id, &hash(&request.nonce), &hash(&token)).await? {
+    let run_password = readers::password(deps, ticket.executor_id, &request.nonce, ticket.epoch)?;
+    let hashes = (hash(&request.nonce), hash(&token), hash(&run_password));
+    if !store::trade(tx, ticket.executor_id, &hashes.0, &hashes.1, &hashes.2).await? {
         return Err(ExecutorError::TicketVoid);
     }
     let used_by = UsedBy::Run { workspace_id: attempt.workspace.id, run_id, phase };
@@ -95,6 +97,7 @@ async fn issue(
     Ok(Bundle {
         protocol: VERSION,
         token,
+        run_password,
         executor_id: ticket.executor_id,
         task_id: lease.task_id,
         run_id,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use crate::digest::Sha256Digest;
+use crate::digest::{Sha256Digest, Sha256Hasher};
 use crate::protocol::Presigned;
 
 /// What an upload URL is good for: exactly these bytes under exactly this key.
@@ -76,6 +76,10 @@ pub trait BlobStore: Send + Sync + std::fmt::Debug {
     /// Removes an object; absent is success.
     async fn delete(&self, key: &str) -> Result<(), BlobError>;
 
+    /// Begins an object that comes piece by piece, for what must not stand in memory whole. Nothing has the key before
+    /// [`PartWriter::finish`], which means what [`BlobStore::put`] means. A missing bucket may be told here or later.
+    async fn begin_parts(&self, key: &str, content_type: &str) -> Result<Box<dyn PartWriter>, BlobError>;
+
     /// A URL to write the object once. It signs key, length and checksum.
     async fn presign_put(
         &self,
@@ -88,7 +92,26 @@ pub trait BlobStore: Send + Sync + std::fmt::Debug {
     async fn presign_get(&self, key: &str, age: Duration) -> Result<Presigned, BlobError>;
 }
 
-/// Whether a store holds exactly the announced bytes. They are read only if the store does not know their digest.
+/// An object on its way into the store, piece by piece. It keeps a few megabytes at most, however long the object.
+///
+/// One that is dropped leaves no object, but may leave parts in the store: call [`PartWriter::abort`] where that can be
+/// awaited, and let the store's lifecycle rule remove what a killed process left.
+#[async_trait]
+pub trait PartWriter: Send + std::fmt::Debug {
+    /// Appends bytes; pieces may have any length. After an error only [`PartWriter::abort`] is of use.
+    async fn write(&mut self, bytes: Bytes) -> Result<(), BlobError>;
+
+    /// Gives the whole its key, at once. As with [`BlobStore::put`], the same bytes under the same key again succeed,
+    /// our own earlier success whose answer was lost included, and other bytes are a [`BlobError::Conflict`], which
+    /// leaves the object that is there as it is. What was written is gone after an error.
+    async fn finish(self: Box<Self>) -> Result<(), BlobError>;
+
+    /// Gives up: nothing has the key because of this writer.
+    async fn abort(self: Box<Self>) -> Result<(), BlobError>;
+}
+
+/// Whether a store holds exactly the announced bytes. They are read only if the store does not know their digest: it
+/// knows none of an object that came in parts.
 pub async fn holds(
     store: &dyn BlobStore,
     key: &str,
@@ -98,10 +121,25 @@ pub async fn holds(
     match store.head(key).await? {
         Some(BlobHead { size_bytes: size, sha256: Some(known) }) => Ok(size == size_bytes && known == sha256),
         Some(BlobHead { size_bytes: size, sha256: None }) if size == size_bytes => {
-            Ok(Sha256Digest::of(&store.get(key).await?) == sha256)
+            Ok(digest_of(store, key, size).await? == sha256)
         }
         Some(_) | None => Ok(false),
     }
+}
+
+/// Reads piece by piece: objects may be larger than memory.
+async fn digest_of(store: &dyn BlobStore, key: &str, size_bytes: u64) -> Result<Sha256Digest, BlobError> {
+    let (mut hasher, mut offset) = (Sha256Hasher::default(), 0);
+    while offset < size_bytes {
+        let piece = store.get_part(key, offset..size_bytes.min(offset + PIECE_BYTES)).await?;
+        // An object that became shorter is another one: its digest differs.
+        if piece.is_empty() {
+            break;
+        }
+        offset += piece.len() as u64;
+        hasher.update(&piece);
+    }
+    Ok(hasher.finish())
 }
 
 /// Refuses keys that are not plain relative paths.
@@ -114,5 +152,7 @@ pub fn check_key(key: &str) -> Result<(), BlobError> {
     Err(BlobError::Refused(format!("{key:?} is not a key")))
 }
 
+/// Read at a time, in bytes.
+const PIECE_BYTES: u64 = 1 << 20;
 /// The longest key, in bytes: the limit of S3.
 const KEY_BYTES_MAX: usize = 1024;

@@ -37,6 +37,10 @@ pub struct Bundle {
     pub protocol: u32,
     /// Authorises every later call, for this attempt only.
     pub token: String,
+    /// What the child reads the shared outputs of other workspaces with; of the loopback backend it is the password, too,
+    /// because Terraform knows one for all.
+    #[serde(default)]
+    pub run_password: String,
     /// The attempt.
     pub executor_id: ExecutorId,
     /// The queue row.

@@ -269,8 +269,9 @@ pub enum FailureKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StateUploadBegin {
-    /// The lock that the writer holds.
-    pub lock_id: String,
+    /// The lock that the writer holds; none where a person writes while nobody holds it.
+    #[serde(default)]
+    pub lock_id: Option<String>,
     /// From the body.
     pub serial: i64,
     /// From the body.

@@ -30,11 +30,17 @@ pub async fn approve(
     check_words("comment", comment)?;
     let mut conn = deps.db.conn().await?;
     let tx = conn.begin().await?;
-    // Two approvals at once: the second waits here and then finds the run applying.
+    let peek = store::find(&tx, ctx.scope.unit(), id).await?.ok_or(RunError::NotFound("run"))?;
+    // A lock and an approval at once: whoever is second sees the first.
+    let workspace = workspaces::service::lock(&tx, ctx.scope, peek.run.workspace_id).await?;
+    // Two approvals at once: the second waits above and then finds the run applying.
     let run = store::lock(&tx, ctx.scope.unit(), id).await?.ok_or(RunError::NotFound("run"))?;
     business_units::service::require_in_use::<RunError>(&tx, ctx, run.run.business_unit_id).await?;
     if !run.run.status.may_become(RunStatus::Applying) {
         return Err(RunError::IllegalMove { from: run.run.status, to: RunStatus::Applying });
+    }
+    if let Some(locked) = workspace.and_then(|workspace| workspace.locked) {
+        return Err(RunError::WorkspaceLocked(locked));
     }
     if run.plan_expired {
         return Err(RunError::PlanExpired);

@@ -9,6 +9,7 @@ use crate::audit::{self, Action, Entry};
 use crate::db::Tx;
 use crate::ids::{BusinessUnitId, IdSource, RunId, WorkspaceId};
 use crate::protocol::StepStatus;
+use crate::resources;
 use crate::tasks::{self, NewTask, TaskKind};
 use crate::workspaces;
 
@@ -45,6 +46,11 @@ pub(super) async fn end(
     };
     store::close_steps(tx, id, left_open).await?;
     release_workspace(tx, ids, run.run.workspace_id, id).await?;
+    // What it applied can be searched at once; whatever else writes states is found by a sweep.
+    if ending.to == RunStatus::Applied {
+        let (unit, workspace_id) = (run.run.business_unit_id, run.run.workspace_id);
+        resources::tasks::enqueue(tx, ids, unit, workspace_id).await?;
+    }
     let details = json!({
         "from": run.run.status, "to": ending.to, "reason": ending.reason, "error": ending.error,
     });
@@ -80,7 +86,7 @@ pub(super) async fn release_workspace(
         return Ok(());
     }
     workspaces::service::set_active_run(tx, workspace_id, None).await?;
-    if workspace.blocked.is_none() {
+    if workspace.blocked.is_none() && workspace.locked.is_none() {
         start_next_waiting(tx, ids, workspace_id).await?;
     }
     Ok(())

@@ -10,6 +10,7 @@ use crate::secrets::SealError;
 use crate::tasks::TaskError;
 use crate::tfstates::StateError;
 use crate::variables::VariableError;
+use crate::workspaces::Locked;
 
 /// Why something with a run did not work.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +49,9 @@ pub enum RunError {
         /// Why.
         reason: String,
     },
+    /// A person has locked the workspace.
+    #[error("the {0}")]
+    WorkspaceLocked(Locked),
     /// Too many runs wait already.
     #[error("{waiting} runs wait for this workspace already")]
     TooManyWaiting {

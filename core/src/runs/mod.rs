@@ -22,6 +22,8 @@ mod ending;
 #[cfg(feature = "store")]
 mod error;
 #[cfg(feature = "store")]
+pub mod locks;
+#[cfg(feature = "store")]
 pub mod logs;
 #[cfg(feature = "store")]
 pub mod plans;

@@ -44,6 +44,8 @@ pub enum EndReason {
     Expired,
     /// The state moved after the plan.
     StalePlan,
+    /// A person had locked the workspace before the apply began.
+    WorkspaceLocked,
     /// The executor could not be started or stopped answering, too often.
     Lost,
     /// The configuration, the tool or the provider said no.
@@ -57,11 +59,12 @@ pub enum EndReason {
 }
 
 impl EndReason {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Cancelled,
         Self::Rejected,
         Self::Expired,
         Self::StalePlan,
+        Self::WorkspaceLocked,
         Self::Lost,
         Self::Error,
         Self::TimedOut,
@@ -76,6 +79,7 @@ impl EndReason {
             Self::Rejected => "rejected",
             Self::Expired => "expired",
             Self::StalePlan => "stale_plan",
+            Self::WorkspaceLocked => "workspace_locked",
             Self::Lost => "lost",
             Self::Error => "error",
             Self::TimedOut => "timed_out",

@@ -22,6 +22,7 @@ use crate::protocol::{
     ApplyBegun, ApplyDone, ArtifactKind, AttemptFailed, FailureKind, PlanDone, RunPhase, StepStatus,
 };
 use crate::tasks::{self, FailedAttempt, FinishedOutcome, TaskKind};
+use crate::workspaces::Locked;
 use crate::{dispatch, executors, workspaces};
 
 const ERROR_CHARS_MAX: usize = 2_000;
@@ -33,9 +34,15 @@ pub(super) fn require_lease(caller: &ExecutorCaller) -> Result<(), RunError> {
 
 /// Locks workspace, run and the right to write, in this order.
 async fn lock(tx: &Tx<'_>, caller: &ExecutorCaller) -> Result<StoredRun, RunError> {
+    Ok(lock_both(tx, caller).await?.0)
+}
+
+/// The same, with who has locked the workspace.
+async fn lock_both(tx: &Tx<'_>, caller: &ExecutorCaller) -> Result<(StoredRun, Option<Locked>), RunError> {
     require_lease(caller)?;
-    workspaces::service::lock(tx, Scope::All, caller.workspace_id).await?;
-    store::lock(tx, Some(caller.business_unit_id), caller.run_id).await?.ok_or(RunError::LeaseLost)
+    let workspace = workspaces::service::lock(tx, Scope::All, caller.workspace_id).await?;
+    let run = store::lock(tx, Some(caller.business_unit_id), caller.run_id).await?;
+    Ok((run.ok_or(RunError::LeaseLost)?, workspace.and_then(|workspace| workspace.locked)))
 }
 
 const PLAN_DONE: &str = "
@@ -51,7 +58,7 @@ const PLAN_DONE: &str = "
 pub async fn plan_done(deps: &Deps, caller: &ExecutorCaller, done: &PlanDone) -> Result<(), RunError> {
     let mut conn = deps.db.conn().await?;
     let tx = conn.begin().await?;
-    let run = lock(&tx, caller).await?;
+    let (run, locked) = lock_both(&tx, caller).await?;
     if caller.phase != RunPhase::Plan {
         return Err(RunError::IllegalMove { from: run.run.status, to: RunStatus::Planned });
     }
@@ -68,7 +75,10 @@ pub async fn plan_done(deps: &Deps, caller: &ExecutorCaller, done: &PlanDone) ->
         .await?;
     if to == RunStatus::AwaitingApproval {
         store::set_approval_step(&tx, caller.run_id, StepStatus::Running).await?;
-        auto_approve(&tx, deps, &planned).await?;
+        // Under a lock it waits; the unlock asks again.
+        if locked.is_none() {
+            auto_approve(&tx, deps, &planned).await?;
+        }
     }
     tx.commit().await?;
     deps.waker.wake(Duration::ZERO).await;
@@ -147,7 +157,8 @@ async fn close_phase(tx: &Tx<'_>, caller: &ExecutorCaller) -> Result<(), RunErro
     Ok(())
 }
 
-async fn auto_approve(tx: &Tx<'_>, deps: &Deps, run: &StoredRun) -> Result<(), RunError> {
+/// Approves a plan that is provably empty, if the run was asked to. The caller knows that nobody has locked the workspace.
+pub(super) async fn auto_approve(tx: &Tx<'_>, deps: &Deps, run: &StoredRun) -> Result<(), RunError> {
     if !run.run.auto_approve_if_no_changes || run.run.has_changes != Some(false) {
         return Ok(());
     }
@@ -174,25 +185,28 @@ const BEGIN_APPLY: &str = "
     WHERE id = $1 AND status = 'applying' AND apply_begun_at IS NULL AND cancel_requested_at IS NULL";
 
 /// The executor asks to start changing things. A plan that was not approved so, or whose state has moved, ends the
-/// run here.
+/// run here, and so does a person's lock that came between approval and now.
 pub async fn begin_apply(deps: &Deps, caller: &ExecutorCaller, begun: &ApplyBegun) -> Result<(), RunError> {
     let mut conn = deps.db.conn().await?;
     let tx = conn.begin().await?;
-    let run = lock(&tx, caller).await?;
+    let (run, locked) = lock_both(&tx, caller).await?;
     if run.apply_begun_at.is_some() {
         return repeat_begin(&tx, caller, &run, begun).await;
     }
-    let refused = match may_begin(&tx, &run, begun).await {
-        Ok(()) => None,
-        Err(error @ (RunError::StalePlan { .. } | RunError::DigestMismatch { .. })) => Some(error),
-        Err(other) => return Err(other),
+    let refused = match (may_begin(&tx, &run, begun).await, locked) {
+        (Ok(()), None) => None,
+        (Ok(()), Some(locked)) => Some((EndReason::WorkspaceLocked, RunError::WorkspaceLocked(locked))),
+        (Err(error @ (RunError::StalePlan { .. } | RunError::DigestMismatch { .. })), _) => {
+            Some((EndReason::StalePlan, error))
+        }
+        (Err(other), _) => return Err(other),
     };
-    if let Some(error) = refused {
+    if let Some((reason, error)) = refused {
         let sentence = error.to_string();
         tasks::service::finish(&tx, caller.lease, FinishedOutcome::Done, Some(&sentence), None).await?;
         let ending = Ending {
             to: RunStatus::Failed,
-            reason: Some(EndReason::StalePlan),
+            reason: Some(reason),
             error: Some(&sentence),
             actor: Actor::System,
             action: Action::RunEnd,

@@ -36,11 +36,27 @@ pub fn steps_of(mutates: bool) -> Vec<(i16, StepPhase, &'static str)> {
         .collect()
 }
 
+/// What keeps a workspace from taking a run that waits for it.
+pub(super) enum Hold {
+    /// A lost apply, for this reason.
+    Blocked(String),
+    /// A person, for this reason.
+    Locked {
+        /// What they are called.
+        who: String,
+        /// In their words.
+        reason: String,
+    },
+    /// Another run.
+    Run,
+}
+
 /// Why a run waits, for people.
-pub(super) fn waiting_reason(position: i64, blocked: Option<&str>) -> String {
-    let holder = match blocked {
-        Some(reason) => format!("the workspace is blocked ({reason})"),
-        None => "another run holds the workspace".to_owned(),
+pub(super) fn waiting_reason(position: i64, hold: Hold) -> String {
+    let holder = match hold {
+        Hold::Blocked(reason) => format!("the workspace is blocked ({reason})"),
+        Hold::Locked { who, reason } => format!("the workspace is locked by {who} ({reason})"),
+        Hold::Run => "another run holds the workspace".to_owned(),
     };
     match position {
         1 => holder,

@@ -19,7 +19,7 @@ use crate::tasks::{self, FinishedOutcome, TaskError, TaskKind};
 use crate::workspaces;
 
 /// Asks for a run: run, steps, task and audit entry in the caller's transaction. A run that can change its workspace
-/// waits while another holds it. Wake the worker after the commit.
+/// waits while another holds it or a person has locked it. Wake the worker after the commit.
 pub async fn trigger(tx: &Tx<'_>, deps: &Deps, ctx: &Ctx, new: &NewRun) -> Result<Run, RunError> {
     ctx.require(permission_for(new.command))?;
     validate(new)?;
@@ -68,7 +68,7 @@ async fn create(
     if let Some(blocked) = workspace.blocked.as_ref().filter(|_| mutates) {
         return Err(RunError::WorkspaceBlocked { reason: blocked.reason.clone() });
     }
-    let waiting = mutates && workspace.active_run_id.is_some();
+    let waiting = mutates && !workspace.takes_next_run();
     if waiting {
         let already = waiting::count_waiting(tx, workspace.id).await?;
         if already >= deps.limits.waiting_runs_max {
@@ -249,7 +249,7 @@ pub(super) async fn cancel_in(
 /// A blocked workspace was released: the next waiting run may begin. Call it in the transaction that unblocked.
 pub async fn start_waiting(tx: &Tx<'_>, deps: &Deps, workspace_id: WorkspaceId) -> Result<(), RunError> {
     let workspace = workspaces::service::lock(tx, Scope::All, workspace_id).await?;
-    if workspace.is_some_and(|workspace| workspace.active_run_id.is_none() && workspace.blocked.is_none()) {
+    if workspace.is_some_and(|workspace| workspace.takes_next_run()) {
         ending::start_next_waiting(tx, deps.ids, workspace_id).await?;
     }
     Ok(())

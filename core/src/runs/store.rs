@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use super::rules::{self, ApprovalFacts};
+use super::rules::{self, ApprovalFacts, Hold};
 use super::{EndReason, PlanSummary, Run, RunFilter, RunStatus, Step, StepPhase, Waiting};
 use crate::access::TraceParent;
 use crate::cloud_accounts::UsedCredential;
@@ -39,8 +39,14 @@ macro_rules! run_columns {
          r.traceparent, coalesce(r.plan_expires_at <= plumbline_now(), false) AS plan_expired,
          CASE WHEN r.waiting THEN 1 + (SELECT count(*) FROM runs w WHERE w.workspace_id = r.workspace_id
              AND w.waiting AND w.id < r.id) END AS waiting_position,
-         CASE WHEN r.waiting THEN (SELECT w.blocked_reason FROM workspaces w WHERE w.id = r.workspace_id)
-             END AS waiting_for_unblock"
+         held.blocked_reason, held.locked_who, held.locked_reason"
+    };
+}
+
+// Only of a run that waits: what keeps its workspace from taking it.
+macro_rules! held {
+    () => {
+        " LEFT JOIN workspaces held ON r.waiting AND held.id = r.workspace_id"
     };
 }
 
@@ -58,18 +64,23 @@ pub(super) async fn set_credentials(
 const FIND: &str = concat!(
     "SELECT ",
     run_columns!(),
-    " FROM runs r WHERE r.id = $2 AND ($1::uuid IS NULL OR r.business_unit_id = $1)"
+    " FROM runs r",
+    held!(),
+    " WHERE r.id = $2 AND ($1::uuid IS NULL OR r.business_unit_id = $1)"
 );
 const LOCK: &str = concat!(
     "SELECT ",
     run_columns!(),
-    " FROM runs r WHERE r.id = $2 AND ($1::uuid IS NULL OR r.business_unit_id = $1) FOR NO KEY UPDATE OF r"
+    " FROM runs r",
+    held!(),
+    " WHERE r.id = $2 AND ($1::uuid IS NULL OR r.business_unit_id = $1) FOR NO KEY UPDATE OF r"
 );
 const LIST: &str = concat!(
     "SELECT ",
     run_columns!(),
-    " FROM runs r
-      WHERE ($1::uuid IS NULL OR r.business_unit_id = $1)
+    " FROM runs r",
+    held!(),
+    " WHERE ($1::uuid IS NULL OR r.business_unit_id = $1)
         AND ($2::uuid IS NULL OR r.workspace_id = $2)
         AND ($3::text IS NULL OR r.status = $3)
         AND ($4::text IS NULL OR r.command = $4)
@@ -80,6 +91,17 @@ const LIST: &str = concat!(
 
 fn digest(row: &Row, column: &str) -> Option<Sha256Digest> {
     row.get::<_, Option<Vec<u8>>>(column).and_then(|bytes| Sha256Digest::from_slice(&bytes))
+}
+
+/// What keeps the workspace of a waiting run. A block comes first: it takes the longest to resolve.
+fn hold(row: &Row) -> Hold {
+    let blocked: Option<String> = row.get("blocked_reason");
+    let locked: Option<String> = row.get("locked_who");
+    match (blocked, locked) {
+        (Some(reason), _) => Hold::Blocked(reason),
+        (None, Some(who)) => Hold::Locked { who, reason: row.get("locked_reason") },
+        (None, None) => Hold::Run,
+    }
 }
 
 fn word<T>(row: &Row, column: &str, parse: impl Fn(&str) -> Option<T>) -> Result<T, DbError> {
@@ -107,10 +129,8 @@ fn stored_run(row: &Row) -> Result<StoredRun, DbError> {
         credentials: serde_json::from_value(row.get("credentials")).unwrap_or_default(),
         triggered_by: row.get("triggered_by"),
         trigger_source: row.get("trigger_source"),
-        waiting: waiting_position.map(|position| Waiting {
-            position,
-            reason: rules::waiting_reason(position, row.get("waiting_for_unblock")),
-        }),
+        waiting: waiting_position
+            .map(|position| Waiting { position, reason: rules::waiting_reason(position, hold(row)) }),
         plan_summary: summary.and_then(|summary| serde_json::from_value::<PlanSummary>(summary).ok()),
         has_changes: row.get("has_changes"),
         approval_digest: None,

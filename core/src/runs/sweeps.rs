@@ -20,7 +20,7 @@ pub async fn start_waiting(deps: &Deps) -> Result<usize, RunError> {
         let mut conn = deps.db.conn().await?;
         let tx = conn.begin().await?;
         let now = workspaces::service::lock(&tx, Scope::All, workspace).await?;
-        if now.is_some_and(|now| now.active_run_id.is_none() && now.blocked.is_none()) {
+        if now.is_some_and(|now| now.takes_next_run()) {
             started += usize::from(ending::start_next_waiting(&tx, deps.ids, workspace).await?.is_some());
         }
         tx.commit().await?;

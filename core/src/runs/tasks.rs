@@ -59,7 +59,8 @@ pub fn phase_of(kind: TaskKind) -> Option<RunPhase> {
         | TaskKind::ClusterTest
         | TaskKind::SlackTest
         | TaskKind::InfracostTest
-        | TaskKind::IssuerKeys => None,
+        | TaskKind::IssuerKeys
+        | TaskKind::StateIndex => None,
     }
 }
 
@@ -84,7 +85,8 @@ pub async fn begin_attempt(
         }
         RunPhase::Apply => run.run.status == RunStatus::Applying && run.apply_begun_at.is_none(),
     };
-    if !fits || run.run.cancel_requested {
+    // One that waits again has lost its task to a lock of its workspace.
+    if !fits || run.run.cancel_requested || run.run.waiting.is_some() {
         return Err(RunError::LeaseLost);
     }
     let workspace = workspaces::service::find(tx, Scope::All, run.run.workspace_id)

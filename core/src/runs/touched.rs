@@ -75,7 +75,7 @@ pub struct UnrecordedResources {
     pub items: Vec<UnrecordedResource>,
     /// Whether `items` lacks some.
     pub truncated: bool,
-    /// Whether the newest state could be read. If not, because its client encrypts it or it is larger than 32 MiB,
+    /// Whether the newest state could be read. If not, because its client encrypts it or it has more than 100,000 resources,
     /// `items` has everything that the apply made.
     pub is_state_readable: bool,
 }

@@ -33,6 +33,14 @@ pub(super) async fn stop_waiting(query: &impl Query, id: RunId) -> Result<bool, 
     Ok(query.execute(STOP_WAITING, &[&id]).await? == 1)
 }
 
+const WAIT_AGAIN: &str = "UPDATE runs SET waiting = true WHERE id = $1 AND status = 'pending'";
+
+/// A run that has not begun waits once more, at the place that its age gives it.
+pub(super) async fn wait_again(query: &impl Query, id: RunId) -> Result<(), DbError> {
+    query.execute(WAIT_AGAIN, &[&id]).await?;
+    Ok(())
+}
+
 const COUNT_WAITING: &str = "SELECT count(*) FROM runs WHERE workspace_id = $1 AND waiting";
 
 pub(super) async fn count_waiting(query: &impl Query, workspace: WorkspaceId) -> Result<i64, DbError> {
@@ -41,7 +49,8 @@ pub(super) async fn count_waiting(query: &impl Query, workspace: WorkspaceId) ->
 
 const WORKSPACES_WITH_WAITING: &str = "
     SELECT DISTINCT r.workspace_id FROM runs r JOIN workspaces w ON w.id = r.workspace_id
-    WHERE r.waiting AND w.active_run_id IS NULL AND w.blocked_at IS NULL LIMIT $1";
+    WHERE r.waiting AND w.active_run_id IS NULL AND w.blocked_at IS NULL AND w.locked_at IS NULL
+    LIMIT $1";
 
 /// Free workspaces that runs wait for: only after a crash between two transactions is there any.
 pub(super) async fn free_workspaces_with_waiting(

@@ -70,6 +70,8 @@ kinds! {
     InfracostTest => "infracost_test", Short;
     /// Fetch the public keys of an issuer of CI systems' tokens.
     IssuerKeys => "issuer_keys", Short;
+    /// Bring the index of resources to the newest version of a workspace's state.
+    StateIndex => "state_index", Short;
 }
 
 /// Who runs a task.
@@ -78,7 +80,7 @@ kinds! {
 pub enum TaskClass {
     /// A launched executor.
     Executor,
-    /// The `outbound` function.
+    /// The `outbound` function; the worker itself if no address of a tenant's is called.
     Short,
 }
 

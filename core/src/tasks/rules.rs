@@ -21,7 +21,8 @@ pub fn attempts_max(kind: TaskKind) -> i32 {
         | TaskKind::ClusterTest
         | TaskKind::SlackTest
         | TaskKind::InfracostTest
-        | TaskKind::IssuerKeys => 2,
+        | TaskKind::IssuerKeys
+        | TaskKind::StateIndex => 2,
     }
 }
 
@@ -30,7 +31,7 @@ pub fn attempts_max(kind: TaskKind) -> i32 {
 pub(super) fn replay_needs(kind: TaskKind) -> Option<Permission> {
     match kind {
         TaskKind::RunPlan | TaskKind::RunApply => None,
-        TaskKind::WorkspaceBranches => Some(Permission::ReplayTasks),
+        TaskKind::WorkspaceBranches | TaskKind::StateIndex => Some(Permission::ReplayTasks),
         TaskKind::RepositoryDiscover | TaskKind::WorkspaceImport => Some(Permission::AdministerWorkspaces),
         TaskKind::GitCredentialTest => Some(Permission::AdministerGitCredentials),
         TaskKind::AwsAccountTest

@@ -1,9 +1,10 @@
 //! What a state body says about itself, and what is no state body at all.
 
-use std::collections::BTreeMap;
-
 use serde::Deserialize;
 use serde_json::value::RawValue;
+
+use super::contents::Says;
+use super::counted;
 
 /// What a write is judged by.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub struct StateFacts {
     pub terraform_version: Option<String>,
     /// Encrypted by the client: its resources cannot be read.
     pub opaque: bool,
+    /// Objects that it manages; `None` if they cannot be read, or were not counted.
+    pub resource_count: Option<u64>,
 }
 
 /// Why bytes are no Terraform state.
@@ -49,27 +52,39 @@ pub enum BadState {
         "the body is a state of an older format: Plumbline keeps states of version 4 (Terraform 0.12 or newer)"
     )]
     OldVersion,
+    /// A state of a Terraform that does not exist yet.
+    #[error(
+        "the body is a state of a newer format than version 4: Plumbline could not keep what it says exact"
+    )]
+    NewVersion,
+    /// No version.
+    #[error("the state has no usable `version`: it must be 4")]
+    NoVersion,
+    /// Readers would disagree on which one counts.
+    #[error("the body has one of its own fields, such as `serial` or `lineage`, twice")]
+    TwiceTheSame,
+    /// No reader gets to its end.
+    #[error("the body is nested more than {DEPTH_MAX} levels deep: Terraform itself could not read it")]
+    TooDeep,
     /// No lineage.
-    #[error("the state has no usable `lineage`")]
+    #[error(
+        "the state has no usable `lineage`: it must be a text of 1 to 255 bytes without control characters"
+    )]
     NoLineage,
     /// No serial.
-    #[error("the state has no usable `serial`: it must be a whole number that is not negative")]
+    #[error("the state has no usable `serial`: it must be a whole number from 0 to 2^53 - 1")]
     NoSerial,
 }
 
-impl BadState {
-    /// Whether the body could not even be read, as opposed to saying the wrong thing.
-    pub fn is_malformed(self) -> bool {
-        matches!(self, Self::Empty | Self::NotUtf8 | Self::NotJson)
-    }
-}
-
-const LINEAGE_LENGTH_MAX: usize = 255;
-const VERSION_LENGTH_MAX: usize = 64;
+/// The most that every reader of JSON keeps exact. The next one, which a rollback takes, is a number still.
+pub const SERIAL_MAX: i64 = (1 << 53) - 1;
+/// Levels that Go's decoder, and with it Terraform, reads.
+const DEPTH_MAX: usize = 10_000;
 
 #[derive(Deserialize)]
 struct Known<'a> {
-    version: Option<i64>,
+    #[serde(borrow)]
+    version: Option<&'a RawValue>,
     #[serde(borrow)]
     serial: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -84,9 +99,11 @@ struct Known<'a> {
     planned_values: Option<&'a RawValue>,
     #[serde(borrow)]
     resource_changes: Option<&'a RawValue>,
+    #[serde(default)]
+    resources: counted::Resources,
 }
 
-/// Reads what a state says about itself; nothing of its resources is kept or copied.
+/// Reads what a state says about itself; its resources are counted, nothing of them is kept or copied.
 pub fn parse_state(body: &[u8]) -> Result<StateFacts, BadState> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Err(BadState::Empty);
@@ -97,48 +114,43 @@ pub fn parse_state(body: &[u8]) -> Result<StateFacts, BadState> {
         return Err(if is_json { BadState::NotAnObject } else { BadState::NotJson });
     }
     let known: Known<'_> = serde_json::from_str(text).map_err(|error| match error.classify() {
-        serde_json::error::Category::Data => BadState::OldVersion,
+        // Every field is taken as it is: only a second one of the same name can be wrong.
+        serde_json::error::Category::Data => BadState::TwiceTheSame,
         _ => BadState::NotJson,
     })?;
-    if known.planned_values.is_some() || known.resource_changes.is_some() {
-        return Err(BadState::PlanJson);
+    if is_too_deep(body) {
+        return Err(BadState::TooDeep);
     }
-    if known.format_version.is_some() {
-        return Err(BadState::ShowJson);
-    }
-    let opaque = known.encrypted_data.is_some();
-    if !opaque && known.version.is_none() && known.serial.is_none() && known.lineage.is_none() {
-        return Err(BadState::EmptyObject);
-    }
-    if !opaque && known.version.is_some_and(|version| version < 4) {
-        return Err(BadState::OldVersion);
-    }
-    let text_of = |raw: Option<&RawValue>| {
-        raw.and_then(|raw| serde_json::from_str::<String>(raw.get()).ok())
-            .filter(|text| !text.is_empty() && !text.contains('\0'))
+    let text_of = |raw: Option<&RawValue>| raw.and_then(|raw| serde_json::from_str(raw.get()).ok());
+    let says = Says {
+        version: known.version.and_then(|raw| raw.get().parse().ok()),
+        serial: known.serial.and_then(|raw| serde_json::from_str(raw.get()).ok()),
+        lineage: text_of(known.lineage),
+        terraform_version: text_of(known.terraform_version),
+        is_opaque: known.encrypted_data.is_some(),
+        is_shown: known.format_version.is_some(),
+        is_plan: known.planned_values.is_some() || known.resource_changes.is_some(),
     };
-    Ok(StateFacts {
-        lineage: text_of(known.lineage)
-            .filter(|text| text.len() <= LINEAGE_LENGTH_MAX)
-            .ok_or(BadState::NoLineage)?,
-        serial: known
-            .serial
-            .and_then(|raw| raw.get().parse().ok())
-            .filter(|serial| *serial >= 0)
-            .ok_or(BadState::NoSerial)?,
-        terraform_version: text_of(known.terraform_version).filter(|text| text.len() <= VERSION_LENGTH_MAX),
-        opaque,
-    })
+    let facts = says.judge()?;
+    let resource_count = (!facts.opaque).then_some(known.resources.0);
+    Ok(StateFacts { resource_count, ..facts })
 }
 
-/// The same state with another serial. Every other value keeps its bytes. `None` if the state is encrypted, where
-/// the serial is sealed inside too, or cannot be read.
-pub fn with_serial(body: &[u8], serial: i64) -> Option<Vec<u8>> {
-    let mut fields: BTreeMap<&str, &RawValue> = serde_json::from_slice(body).ok()?;
-    if fields.contains_key("encrypted_data") {
-        return None;
+/// Whether valid JSON has more levels than any reader takes.
+fn is_too_deep(json: &[u8]) -> bool {
+    let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
+    for byte in json {
+        match (in_text, byte) {
+            (true, _) if escaped => escaped = false,
+            (true, b'\\') => escaped = true,
+            (_, b'"') => in_text = !in_text,
+            (false, b'[' | b'{') => depth += 1,
+            (false, b']' | b'}') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > DEPTH_MAX {
+            return true;
+        }
     }
-    let serial = serde_json::value::to_raw_value(&serial).ok()?;
-    fields.insert("serial", &serial);
-    serde_json::to_vec(&fields).ok()
+    false
 }

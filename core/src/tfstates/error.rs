@@ -1,10 +1,11 @@
 //! What can go wrong with the state.
 
-use super::{BadLock, BadState, QuarantineReason, RefuseReason};
+use super::{BadLock, BadState, QuarantineReason, RefuseReason, Unreadable};
 use crate::access::AccessError;
 use crate::db::DbError;
 use crate::ids::QuarantinedStateId;
 use crate::ports::BlobError;
+use crate::workspaces::Locked;
 
 /// What the use cases of the state can say went wrong.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +48,11 @@ pub enum StateError {
     /// Nobody holds the lock.
     #[error("the state is not locked")]
     NotLocked,
+    /// It is the workspace that is locked, not the state.
+    #[error(
+        "the state is not locked, but its {0}. Its holder or an admin ends that with plumb workspace unlock"
+    )]
+    WorkspaceLocked(Locked),
     /// A body of this lock is still on its way.
     #[error("an upload under this lock has not been committed yet: commit it, then unlock")]
     UploadUnresolved,
@@ -70,10 +76,22 @@ pub enum StateError {
     Invalid(&'static str),
     /// Too large to be written in one request.
     #[error(
-        "the state has more than {max_bytes} bytes, too large for one request: let a run write it; executors upload \
-         states of any size"
+        "the state has more than {max_bytes} bytes, too large for one request: work through `plumb tf -- apply` and \
+         `plumb state push`, or let a run write it; they upload states of any size"
     )]
     TooLarge {
+        /// The limit.
+        max_bytes: usize,
+    },
+    /// The list of consumers cannot be so.
+    #[error("workspace_ids: {0}")]
+    BadConsumers(&'static str),
+    /// The workspace does not share its outputs with the one whose run asks.
+    #[error("this workspace does not share its outputs with the workspace of this run")]
+    NotShared,
+    /// Outputs that no answer can hold.
+    #[error("the outputs of this state are longer than {max_bytes} bytes, so they cannot be shared")]
+    OutputsTooLong {
         /// The limit.
         max_bytes: usize,
     },
@@ -97,12 +115,15 @@ pub enum StateError {
     /// The client encrypted the state.
     #[error("the state is encrypted by its client: Plumbline cannot look into it or change its serial")]
     Opaque,
+    /// No state, or nothing that we can tell apart.
+    #[error("this version's content cannot be told: {0}")]
+    Unreadable(Unreadable),
     /// The head moved while we worked.
     #[error("the state has changed meanwhile: look at the newest version and try again")]
     HeadMoved,
     /// History is never removed.
     #[error(
-        "Plumbline keeps every version of a state and has no way to purge one: to give up the state, delete the workspace"
+        "Plumbline keeps the history of a state and has no way to purge it: to give up the state, delete the workspace"
     )]
     NeverPurged,
     /// A row says that there is a body, and the object store has none.
@@ -114,4 +135,13 @@ pub enum StateError {
     /// The database.
     #[error(transparent)]
     Db(#[from] DbError),
+}
+
+impl From<Unreadable> for StateError {
+    fn from(error: Unreadable) -> Self {
+        match error {
+            Unreadable::Encrypted => Self::Opaque,
+            other => Self::Unreadable(other),
+        }
+    }
 }

@@ -6,7 +6,8 @@
 //! Bytes are in the object store before the row that names them commits, under a key that contains the workspace's id.
 
 mod body;
-mod diff;
+mod contents;
+mod counted;
 mod model;
 mod rules;
 #[cfg(test)]
@@ -19,12 +20,13 @@ pub mod service;
 #[cfg(feature = "store")]
 mod store;
 
-pub use body::{BadState, StateFacts, parse_state, with_serial};
-pub use diff::{Addresses, StateDiff, diff};
+pub use body::{BadState, SERIAL_MAX, StateFacts, parse_state};
+pub use contents::{Addresses, StateDiff, StateOutput, StateOutputs, Unreadable, Withheld};
 #[cfg(feature = "store")]
 pub use error::StateError;
 pub use model::{
-    BadLock, LockInfo, LockView, QuarantinedStateView, StateHead, StateVersionView, StateWrites,
+    BadLock, LockInfo, LockView, LockWaiter, QuarantinedStateView, Retention, StateConsumer, StateHead,
+    StateVersionView, StateWrites,
 };
 pub use rules::{
     HeldBy, Lock, QuarantineReason, RefuseReason, Verdict, Write, WriteFence, judge_content, judge_write,

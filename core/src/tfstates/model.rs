@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::digest::Sha256Digest;
 use crate::ids::{QuarantinedStateId, RunId, StateVersionId, UserId, WorkspaceId};
+use crate::workspaces::Locked;
 
 /// The newest accepted version of a workspace's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +46,24 @@ impl StateWrites {
             _ => None,
         }
     }
+}
+
+/// A workspace whose runs may read the outputs of another one's state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct StateConsumer {
+    /// Its id.
+    pub workspace_id: WorkspaceId,
+    /// Its name.
+    pub name: String,
+}
+
+/// How long the history of a state is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retention {
+    /// So many of the newest versions stay, however old they are.
+    pub newest: i64,
+    /// And whatever is younger than this, in days; 0 keeps everything.
+    pub days: i64,
 }
 
 /// A LockInfo as a client sent it: kept and answered byte for byte, because clients put their own fields in it.
@@ -96,6 +115,16 @@ impl LockInfo {
         Ok(Self { id: known.id, verbatim: verbatim.to_owned() })
     }
 
+    /// The same lock, whose holder is told by us: what a run's terraform says about itself leads nobody to the run.
+    pub fn told_by_us(&self, who: &str, info: &str) -> Self {
+        let mut told: serde_json::Map<String, Value> =
+            serde_json::from_str(&self.verbatim).unwrap_or_default();
+        told.insert("ID".into(), self.id.as_str().into());
+        told.insert("Who".into(), who.into());
+        told.insert("Info".into(), info.into());
+        Self { id: self.id.clone(), verbatim: Value::Object(told).to_string() }
+    }
+
     /// What names the lock.
     pub fn id(&self) -> &str {
         &self.id
@@ -125,6 +154,33 @@ pub struct LockView {
     pub locked_at: Option<DateTime<Utc>>,
     /// For how long.
     pub age_seconds: Option<i64>,
+    /// Who the holder says it is.
+    pub who: Option<String>,
+    /// What the holder says it does.
+    pub operation: Option<String>,
+    /// The run that holds it, at this server.
+    pub run_url: Option<String>,
+    /// The person who keeps runs and other people away from the whole workspace.
+    pub workspace_lock: Option<Locked>,
+    /// Who has asked for it more than once, and lately: with `-lock-timeout`. The longest first.
+    pub waiters: Vec<LockWaiter>,
+}
+
+/// Somebody who waits for the lock.
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct LockWaiter {
+    /// The id of the lock that they want.
+    pub lock_id: String,
+    /// Who they say they are.
+    pub who: Option<String>,
+    /// What they say they are about to do.
+    pub operation: Option<String>,
+    /// How often they asked.
+    pub tries: i32,
+    /// Since when.
+    pub first_tried_at: DateTime<Utc>,
+    /// When they asked last.
+    pub last_tried_at: DateTime<Utc>,
 }
 
 /// One accepted version of a workspace's state.
@@ -152,6 +208,13 @@ pub struct StateVersionView {
     pub run_id: Option<RunId>,
     /// The person who wrote it.
     pub created_by: Option<UserId>,
+    /// Objects that it manages, without what data sources read. Absent if they were not counted yet, as after a large
+    /// upload, or cannot be: the state is encrypted.
+    pub resource_count: Option<i64>,
+    /// It manages nothing, and the version before it did: somebody may have destroyed everything, or lost the state.
+    pub emptied: bool,
+    /// Why the body cannot be what its writer announced; found after it was accepted.
+    pub contradiction: Option<String>,
     /// The version whose content this is once more.
     pub rolled_back_from: Option<StateVersionId>,
     /// Whether it is the newest.

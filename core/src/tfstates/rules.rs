@@ -2,7 +2,8 @@
 
 use super::StateHead;
 use crate::digest::Sha256Digest;
-use crate::ids::{ExecutorId, UserId};
+use crate::ids::{ExecutorId, UserId, WorkspaceId};
+use crate::workspaces::Locked;
 
 /// Who holds a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +37,14 @@ pub struct Lock {
     pub by: Option<HeldBy>,
 }
 
+impl Lock {
+    /// Whether naming this id is enough for somebody to use the lock.
+    pub fn lets(&self, id: &str, by: HeldBy) -> bool {
+        // A person who is gone cannot be asked; naming the id is proof enough for another person.
+        self.id == id && self.by.map_or(matches!(by, HeldBy::Person(_)), |holder| holder.lets(by))
+    }
+}
+
 /// The right that a write claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteFence<'a> {
@@ -54,6 +63,8 @@ pub enum WriteFence<'a> {
         id: &'a str,
         /// The lock's generation when the upload was begun.
         generation: i64,
+        /// Who commits it, and so still has the file; `None` where nobody waits for the answer.
+        by: Option<HeldBy>,
     },
 }
 
@@ -98,6 +109,9 @@ pub enum QuarantineReason {
     /// The head has another lineage.
     #[error("the newest version has another lineage: this is the state of something else")]
     OtherLineage,
+    /// What came is not what its writer announced.
+    #[error("the body is not what its writer announced")]
+    Contradiction,
 }
 
 impl QuarantineReason {
@@ -108,6 +122,7 @@ impl QuarantineReason {
             Self::SameSerial => "same_serial",
             Self::LowerSerial => "lower_serial",
             Self::OtherLineage => "other_lineage",
+            Self::Contradiction => "contradiction",
         }
     }
 }
@@ -130,6 +145,20 @@ pub enum RefuseReason {
     OtherLineage,
 }
 
+/// What Terraform shows to whoever meets a person's lock of the workspace: a LockInfo like any holder's.
+pub(super) fn lock_info_of(workspace_id: WorkspaceId, locked: &Locked) -> String {
+    serde_json::json!({
+        "ID": format!("workspace-{workspace_id}"),
+        "Operation": "manual lock of the workspace: plumb workspace unlock",
+        "Info": locked.reason,
+        "Who": locked.who,
+        "Version": "",
+        "Created": locked.at,
+        "Path": "",
+    })
+    .to_string()
+}
+
 /// Judges a write against the head and the lock, both as one row lock shows them.
 pub fn judge_write(
     head: Option<&StateHead>,
@@ -144,11 +173,10 @@ pub fn judge_write(
     let fenced = match (write.fence, lock) {
         (WriteFence::Unlocked, None) => true,
         (WriteFence::Unlocked, Some(_)) => return Verdict::Refuse(RefuseReason::Locked),
-        (WriteFence::Lock { id, by }, Some(lock)) => {
-            // A person who is gone cannot be asked; naming the id is proof enough for another person.
-            lock.id == id && lock.by.map_or(matches!(by, HeldBy::Person(_)), |holder| holder.lets(by))
+        (WriteFence::Lock { id, by }, Some(lock)) => lock.lets(id, by),
+        (WriteFence::Upload { id, generation, .. }, Some(lock)) => {
+            lock.id == id && lock.generation == generation
         }
-        (WriteFence::Upload { id, generation }, Some(lock)) => lock.id == id && lock.generation == generation,
         (WriteFence::Lock { .. } | WriteFence::Upload { .. }, None) => false,
     };
     if !fenced {
@@ -189,5 +217,9 @@ fn is_same(head: &StateHead, write: &Write<'_>) -> bool {
 }
 
 fn is_persons(fence: WriteFence<'_>) -> bool {
-    matches!(fence, WriteFence::Unlocked | WriteFence::Lock { by: HeldBy::Person(_), .. })
+    match fence {
+        WriteFence::Unlocked => true,
+        WriteFence::Lock { by, .. } => matches!(by, HeldBy::Person(_)),
+        WriteFence::Upload { by, .. } => matches!(by, Some(HeldBy::Person(_))),
+    }
 }

@@ -20,8 +20,9 @@ fn a_state_says_serial_lineage_and_version() {
 #[test]
 fn a_client_side_encrypted_state_is_opaque() {
     let body = br#"{"serial":3,"lineage":"x","meta":{},"encrypted_data":"AAAA","encryption_version":"v0"}"#;
-    assert!(parse_state(body).unwrap().opaque);
-    assert_eq!(with_serial(body, 4), None);
+    let facts = parse_state(body).unwrap();
+    assert!(facts.opaque);
+    assert_eq!(facts.resource_count, None);
 }
 
 #[test]
@@ -39,7 +40,13 @@ fn what_is_no_state_is_refused_with_its_own_sentence() {
         (br#"{"format_version":"1.2","planned_values":{},"resource_changes":[]}"#, BadState::PlanJson),
         (br#"{"format_version":"1.0","values":{}}"#, BadState::ShowJson),
         (br#"{"version":3,"serial":1,"lineage":"x"}"#, BadState::OldVersion),
+        (br#"{"version":5,"serial":1,"lineage":"x"}"#, BadState::NewVersion),
+        (br#"{"version":"4","serial":1,"lineage":"x"}"#, BadState::NoVersion),
+        (br#"{"serial":1,"lineage":"x"}"#, BadState::NoVersion),
+        (br#"{"version":4,"serial":1,"serial":2,"lineage":"x"}"#, BadState::TwiceTheSame),
         (br#"{"version":4,"serial":1}"#, BadState::NoLineage),
+        (br#"{"version":4,"serial":1,"lineage":"a\nb"}"#, BadState::NoLineage),
+        (br#"{"version":4,"serial":9007199254740992,"lineage":"x"}"#, BadState::NoSerial),
         (br#"{"version":4,"serial":1,"lineage":""}"#, BadState::NoLineage),
         (br#"{"version":4,"serial":1,"lineage":9}"#, BadState::NoLineage),
         (br#"{"version":4,"lineage":"x"}"#, BadState::NoSerial),
@@ -53,12 +60,26 @@ fn what_is_no_state_is_refused_with_its_own_sentence() {
 }
 
 #[test]
-fn another_serial_leaves_every_other_value_as_it_was() {
-    let body =
-        br#"{"version":4,"serial":1,"lineage":"x","outputs":{"big":{"value":12345678901234567890.50}}}"#;
-    let next = String::from_utf8(with_serial(body, 9).unwrap()).unwrap();
-    assert!(next.contains("12345678901234567890.50"), "{next}");
-    assert_eq!(parse_state(next.as_bytes()).unwrap().serial, 9);
+fn resources_are_counted_whatever_stands_in_their_place() {
+    let count = |resources: &str| {
+        let body = format!(r#"{{"version":4,"serial":1,"lineage":"x","resources":{resources}}}"#);
+        parse_state(body.as_bytes()).unwrap().resource_count
+    };
+    assert_eq!(count("[]"), Some(0));
+    assert_eq!(
+        count(
+            r#"[{"instances":[{"a":[1]},{}],"mode":"managed"},{"mode":"data","instances":[{}]},{"mode":"managed"},
+               {"mode":"managed","instances":[{}]}]"#
+        ),
+        Some(3)
+    );
+    for odd in ["null", "7", "-7", "0.5", "true", r#""text""#, "{}", r#"{"a":[1,{"b":2}]}"#, "[null,7,[{}]]"]
+    {
+        assert_eq!(count(odd), Some(0), "{odd}");
+    }
+    for odd in [r#"[{"mode":{},"instances":7}]"#, r#"[{"mode":["data"],"instances":{"a":1}}]"#] {
+        assert_eq!(count(odd), Some(0), "{odd}");
+    }
 }
 
 #[test]
@@ -72,33 +93,6 @@ fn a_lock_info_is_kept_as_it_came() {
     assert_eq!(LockInfo::parse(br#"{"ID":""}"#), Err(BadLock::NoId));
     assert_eq!(LockInfo::parse(br#"{"id":"x"}"#), Err(BadLock::NoId));
     assert_eq!(LockInfo::parse(br#"{"ID":"\u0000"}"#), Err(BadLock::NoId));
-}
-
-#[test]
-fn resources_are_compared_by_address() {
-    let resources = |list: &str| {
-        format!(
-            r#"{{"version":4,"serial":1,"lineage":"x","outputs":{{"a":{{"value":1}}}},"resources":[{list}]}}"#
-        )
-    };
-    let one = |key: &str, value: &str| {
-        format!(
-            r#"{{"module":"module.m[\"x\"]","mode":"managed","type":"t","name":"n","instances":[{{"index_key":{key},"attributes":{{"v":{value}}},"private":"{value}"}}]}}"#
-        )
-    };
-    let data = r#"{"mode":"data","type":"d","name":"n","instances":[{"attributes":{}}]}"#;
-    let older = resources(&[one("\"k\"", "1"), one("0", "1")].join(","));
-    let newer = resources(&[one("\"k\"", "2"), data.to_owned()].join(","))
-        .replace(r#"{"value":1}"#, r#"{"value":2}"#);
-    assert_eq!(
-        diff(older.as_bytes(), newer.as_bytes()),
-        Some(StateDiff {
-            added: vec!["data.d.n".into()],
-            changed: vec![r#"module.m["x"].t.n["k"]"#.into()],
-            removed: vec![r#"module.m["x"].t.n[0]"#.into()],
-            outputs_changed: vec!["a".into()],
-        })
-    );
 }
 
 fn head(serial: i64, lineage: &str, body: &str) -> StateHead {
@@ -154,7 +148,7 @@ fn writes_are_judged_by_lock_lineage_and_serial() {
     );
     assert_eq!(judge(Some(&held), true, under("l", apply), 1, "y", "new"), Verdict::Accept);
 
-    let upload = |generation| WriteFence::Upload { id: "l", generation };
+    let upload = |generation| WriteFence::Upload { id: "l", generation, by: None };
     assert_eq!(judge(Some(&held), false, upload(5), 4, "x", "new"), Verdict::Accept);
     assert_eq!(judge(Some(&held), false, upload(4), 4, "x", "new"), Verdict::Quarantine(Q::LostLock));
 
@@ -164,4 +158,16 @@ fn writes_are_judged_by_lock_lineage_and_serial() {
     assert_eq!(judge(free, false, unlocked, 2, "x", "old"), Verdict::Refuse(RefuseReason::LowerSerial));
     assert_eq!(judge(free, false, unlocked, 9, "y", "new"), Verdict::Refuse(RefuseReason::OtherLineage));
     assert_eq!(judge(free, false, unlocked, 3, "x", "other"), Verdict::Quarantine(Q::SameSerial));
+}
+
+#[test]
+fn a_state_may_be_as_deep_as_terraform_reads_and_brackets_in_its_texts_do_not_count() {
+    let nested = |levels: usize| {
+        let (open, close) = ("[".repeat(levels - 1), "]".repeat(levels - 1));
+        format!(r#"{{"version":4,"serial":1,"lineage":"x","resources":{open}{close}}}"#)
+    };
+    assert!(parse_state(nested(10_000).as_bytes()).is_ok());
+    assert_eq!(parse_state(nested(10_001).as_bytes()), Err(BadState::TooDeep));
+    let text = format!(r#"{{"version":4,"serial":1,"lineage":"x","outputs":"\"{}"}}"#, "[".repeat(20_000));
+    assert!(parse_state(text.as_bytes()).is_ok());
 }

@@ -35,6 +35,9 @@ pub async fn delete(deps: &Deps, ctx: &Ctx, id: WorkspaceId, force: bool) -> Res
             if let Some(run_id) = workspace.active_run_id.or(facts.running) {
                 return Err(WorkspaceError::RunActive { run_id });
             }
+            if let Some(locked) = workspace.locked {
+                return Err(WorkspaceError::Locked(locked));
+            }
             if facts.state_locked {
                 return Err(WorkspaceError::StateLocked);
             }

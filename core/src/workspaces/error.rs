@@ -1,10 +1,11 @@
 //! What the use cases of workspaces can say went wrong.
 
-use super::InvalidField;
+use super::{InvalidField, Locked};
 use crate::access::AccessError;
 use crate::db::DbError;
 use crate::ids::RunId;
 use crate::ports::BlobError;
+use crate::runs::RunError;
 use crate::secrets::SealError;
 
 /// Why something with a workspace did not work.
@@ -48,9 +49,18 @@ pub enum WorkspaceError {
     /// There is nothing to unblock.
     #[error("the workspace is not blocked")]
     NotBlocked,
+    /// Somebody holds its lock.
+    #[error("the {0}")]
+    Locked(Locked),
+    /// There is nothing to unlock.
+    #[error("the workspace is not locked")]
+    NotLocked,
     /// A person has to decide about a state body first.
     #[error("a quarantined state waits for a decision: promote or discard it first")]
     StateQuarantined,
+    /// Its runs.
+    #[error(transparent)]
+    Run(Box<RunError>),
     /// The caller may not.
     #[error(transparent)]
     Access(#[from] AccessError),
@@ -63,6 +73,15 @@ pub enum WorkspaceError {
     /// The database.
     #[error(transparent)]
     Db(DbError),
+}
+
+impl From<RunError> for WorkspaceError {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Db(error) => Self::Db(error),
+            other => Self::Run(Box::new(other)),
+        }
+    }
 }
 
 /// The unique constraint on what makes a workspace itself.

@@ -2,7 +2,7 @@
 //!
 //! Invariants: the identity (account, region, environment, repository, directory) is unique in a business unit. At
 //! most one run that can change a workspace is active in it (`active_run_id`). A blocked workspace takes no such run
-//! until a person has resolved it. Settings are validated where they are made ([`Settings::validate`]); only a
+//! until a person has resolved it, and a locked one none until its holder or an admin unlocks it. Settings are validated where they are made ([`Settings::validate`]); only a
 //! validated value can be stored.
 
 mod addresses;
@@ -18,6 +18,10 @@ mod error;
 #[cfg(feature = "store")]
 pub mod imports;
 #[cfg(feature = "store")]
+pub mod locks;
+#[cfg(feature = "store")]
+mod locks_store;
+#[cfg(feature = "store")]
 pub mod service;
 #[cfg(feature = "store")]
 mod store;
@@ -31,7 +35,7 @@ pub use addresses::may_reach;
 pub use error::WorkspaceError;
 pub(crate) use model::present;
 pub use model::{
-    Blocked, DriftStatus, NewWorkspace, PathStatus, StateWrites, Tool, Workspace, WorkspaceChange,
+    Blocked, DriftStatus, Locked, NewWorkspace, PathStatus, StateWrites, Tool, Workspace, WorkspaceChange,
     WorkspaceFilter, WorkspaceKind,
 };
 pub use refs::check_branch;

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::TagFilter;
-use crate::ids::{BusinessUnitId, ClusterId, RunId, WorkspaceId};
+use crate::ids::{BusinessUnitId, ClusterId, RunId, UserId, WorkspaceId};
 
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident => $word:literal,)* }) => {
@@ -105,6 +105,25 @@ pub struct Blocked {
     pub run_id: Option<RunId>,
 }
 
+/// A person's lock: no run that could change the workspace starts meanwhile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Locked {
+    /// Since when.
+    pub at: DateTime<Utc>,
+    /// The person who holds it.
+    pub by: UserId,
+    /// What they were called when they took it, or what their API key was.
+    pub who: String,
+    /// Why, in their words.
+    pub reason: String,
+}
+
+impl std::fmt::Display for Locked {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "workspace is locked by {}: {}", self.who, self.reason)
+    }
+}
+
 /// A workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Workspace {
@@ -154,12 +173,21 @@ pub struct Workspace {
     pub active_run_id: Option<RunId>,
     /// Set while it takes no run that could change it.
     pub blocked: Option<Blocked>,
+    /// Set while a person keeps such runs away.
+    pub locked: Option<Locked>,
     /// Rises at every edit: the value behind `ETag` and `If-Match`.
     pub version: i32,
     /// When it was made.
     pub created_at: DateTime<Utc>,
     /// When it was edited last.
     pub updated_at: DateTime<Utc>,
+}
+
+impl Workspace {
+    /// Whether the run that has waited longest may begin.
+    pub fn takes_next_run(&self) -> bool {
+        self.active_run_id.is_none() && self.blocked.is_none() && self.locked.is_none()
+    }
 }
 
 /// A workspace to make, as a caller sends it; nothing is checked yet.

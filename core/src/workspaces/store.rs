@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{Blocked, Links, Settings, Workspace, WorkspaceFilter};
+use super::{Blocked, Links, Locked, Settings, Workspace, WorkspaceFilter};
 use crate::access::Scope;
 use crate::db::{DbError, Query, Row, Tx};
 use crate::ids::{BusinessUnitId, RunId, StateVersionId, UserId, WorkspaceId};
@@ -13,8 +13,8 @@ macro_rules! select {
         concat!(
             "SELECT id, business_unit_id, name, kind, environment, aws_account_id, region, repo_url, repo_ref,
                     tf_working_dir, tool, tool_version, tags, state_writes, webhook_enabled, state_aws_account_id,
-                    azure_subscription_id, gcp_project_id, cluster_id, path_status, drift_status, active_run_id, blocked_at, blocked_reason, blocked_run_id, version, created_at,
-                    updated_at
+                    azure_subscription_id, gcp_project_id, cluster_id, path_status, drift_status, active_run_id, blocked_at, blocked_reason, blocked_run_id, locked_at, locked_by,
+                    locked_who, locked_reason, version, created_at, updated_at
              FROM workspaces ",
             $rest
         )
@@ -57,6 +57,13 @@ fn workspace(row: &Row) -> Result<Workspace, DbError> {
             // The schema ties the two columns together.
             reason: row.get("blocked_reason"),
             run_id: row.get("blocked_run_id"),
+        }),
+        locked: row.get::<_, Option<chrono::DateTime<chrono::Utc>>>("locked_at").map(|at| Locked {
+            at,
+            // The schema ties the four columns together.
+            by: row.get("locked_by"),
+            who: row.get("locked_who"),
+            reason: row.get("locked_reason"),
         }),
         version: row.get("version"),
         created_at: row.get("created_at"),

@@ -8,6 +8,7 @@ mod git_credentials;
 mod identity;
 mod issuer_keys;
 mod oidc_logins;
+mod resources;
 mod tasks;
 mod tfstates;
 mod variables;
@@ -192,6 +193,7 @@ impl From<plumbline_core::runs::RunError> for Problem {
             RunError::WorkspaceBlocked { .. } => {
                 conflict("workspace-blocked", "The workspace is blocked", sentence)
             }
+            RunError::WorkspaceLocked(locked) => Self::workspace_locked(&locked, sentence),
             RunError::TooManyWaiting { .. } => {
                 conflict("too-many-waiting", "Too many runs wait for this workspace", sentence)
             }

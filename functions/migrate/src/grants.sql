@@ -55,7 +55,7 @@ GRANT SELECT ON users, memberships, invites, user_presence, sessions, login_atte
     finished_tasks, launch_budget, workspaces, blobs, runs, run_steps, log_chunks, touched_resources, artifacts, executors,
     tickets, tfstates, state_versions, quarantined_states, state_uploads, api_keys, api_key_workspaces, ci_trust_rules,
     ci_trust_rule_workspaces, ci_issuers, audit_entries, audit_heads, audit_checkpoints, git_credentials, variables,
-    variable_sets, variable_set_workspaces, rekeys, rekey_columns TO plumbline_api;
+    variable_sets, variable_set_workspaces, rekeys, rekey_columns, resources, state_indexes TO plumbline_api;
 GRANT INSERT, UPDATE ON business_units, user_presence, sessions, login_attempts, idempotency_keys, queue_units, workspaces,
     runs, run_steps, tfstates, quarantined_states, api_keys, rekeys TO plumbline_api;
 GRANT INSERT, UPDATE, DELETE ON users, memberships, invites TO plumbline_api;
@@ -79,6 +79,10 @@ GRANT UPDATE (private_sealed, signs_since, retired_at, published_until) ON issue
 GRANT INSERT, UPDATE, DELETE ON variables, variable_sets TO plumbline_api;
 GRANT INSERT, DELETE ON variable_set_workspaces TO plumbline_api;
 
+GRANT SELECT, INSERT, DELETE ON state_consumers TO plumbline_api;
+GRANT SELECT ON state_lock_waiters TO plumbline_api;
+GRANT SELECT, INSERT, UPDATE, DELETE ON state_lock_waiters TO plumbline_tfstate, plumbline_callback;
+
 -- tfstate: Terraform's own calls. Of people and keys only what a token is checked against.
 GRANT SELECT (id, email, display_name, is_superadmin, disabled_at, token_generation, must_change_password) ON users
     TO plumbline_tfstate;
@@ -86,7 +90,7 @@ GRANT SELECT (id, sealed, accepted_until) ON jwt_secrets TO plumbline_tfstate;
 GRANT SELECT (id, business_unit_id, name, token_hash, capability, confined, user_id, epoch, expires_at, revoked_at,
     last_used_at) ON api_keys TO plumbline_tfstate;
 GRANT UPDATE (last_used_at) ON api_keys TO plumbline_tfstate;
-GRANT SELECT ON api_key_workspaces, memberships, sessions, workspaces, runs, executors, tasks, tfstates, state_versions, quarantined_states,
+GRANT SELECT ON api_key_workspaces, memberships, sessions, workspaces, state_consumers, runs, executors, tasks, tfstates, state_versions, quarantined_states,
     state_uploads, blobs TO plumbline_tfstate;
 GRANT INSERT, UPDATE ON tfstates, quarantined_states, state_uploads, blobs TO plumbline_tfstate;
 GRANT INSERT ON state_versions TO plumbline_tfstate;
@@ -125,11 +129,16 @@ GRANT SELECT, INSERT ON issuer_keys TO plumbline_callback;
 
 -- worker: claims and launches.
 GRANT SELECT ON tasks, finished_tasks, queue_units, launch_budget, executors, tickets, runs, run_steps, workspaces, blobs,
-    artifacts, tfstates TO plumbline_worker;
+    artifacts, tfstates, state_versions, state_indexes, resources TO plumbline_worker;
 GRANT INSERT, UPDATE, DELETE ON tasks TO plumbline_worker;
 GRANT INSERT, UPDATE ON queue_units, executors, tickets TO plumbline_worker;
 GRANT INSERT ON finished_tasks TO plumbline_worker;
 GRANT UPDATE ON launch_budget, runs, run_steps, workspaces TO plumbline_worker;
+-- The index of states, and what is found while it is made. The states themselves are not its to change.
+GRANT INSERT, UPDATE ON state_indexes TO plumbline_worker;
+GRANT INSERT, UPDATE, DELETE ON resources TO plumbline_worker;
+GRANT UPDATE (opaque, resource_count, emptied, contradiction) ON state_versions TO plumbline_worker;
+GRANT UPDATE (head_resource_count) ON tfstates TO plumbline_worker;
 
 -- outbound: what short tasks find out.
 GRANT SELECT ON tasks, finished_tasks, queue_units, workspaces, runs, blobs, git_credentials TO plumbline_outbound;
@@ -146,6 +155,8 @@ GRANT SELECT, UPDATE (jwks, fetched_at) ON ci_issuers TO plumbline_outbound;
 GRANT SELECT ON user_presence, sessions, login_attempts, idempotency_keys, tasks, finished_tasks, queue_units, launch_budget,
     executors, tickets, runs, run_steps, log_chunks, artifacts, blobs, workspaces, tfstates, state_versions, quarantined_states,
     state_uploads, audit_entries, audit_heads, audit_checkpoints, rekeys, rekey_columns TO plumbline_reconciler;
+GRANT UPDATE (expired_at) ON state_versions TO plumbline_reconciler;
+GRANT DELETE ON state_versions, quarantined_states, state_uploads TO plumbline_reconciler;
 GRANT DELETE ON api_keys, user_presence, sessions, login_attempts, idempotency_keys, finished_tasks, blobs, jwt_secrets
     TO plumbline_reconciler;
 GRANT SELECT (id, accepted_until) ON jwt_secrets TO plumbline_reconciler;
@@ -154,6 +165,10 @@ GRANT SELECT (trust_rule_id, expires_at) ON api_keys TO plumbline_reconciler;
 GRANT INSERT, UPDATE ON sweep_ticks, queue_units, executors, tickets, artifacts, blobs, tfstates, quarantined_states,
     state_uploads TO plumbline_reconciler;
 GRANT INSERT, UPDATE, DELETE ON tasks, log_chunks TO plumbline_reconciler;
+-- It claims as the worker does: see there.
+GRANT SELECT, INSERT, UPDATE ON state_indexes TO plumbline_reconciler;
+GRANT SELECT, INSERT, UPDATE, DELETE ON resources TO plumbline_reconciler;
+GRANT UPDATE (opaque, resource_count, emptied, contradiction) ON state_versions TO plumbline_reconciler;
 GRANT INSERT ON finished_tasks, state_versions, audit_checkpoints TO plumbline_reconciler;
 GRANT UPDATE ON launch_budget, runs, run_steps, workspaces TO plumbline_reconciler;
 GRANT UPDATE (stored_at) ON audit_checkpoints TO plumbline_reconciler;

@@ -34,6 +34,9 @@ pub async fn handle(deps: &Deps, task: &ClaimedTask) -> Result<Value, FailedAtte
         TaskKind::RunPlan | TaskKind::RunApply => {
             Err(FailedAttempt::Permanent("this kind of task needs an executor".into()))
         }
+        TaskKind::StateIndex => {
+            Err(FailedAttempt::Permanent("the worker itself does this kind of task".into()))
+        }
     }
 }
 

@@ -26,7 +26,7 @@ const LOCK_BYTES_MAX: usize = 64 << 10;
 const DROPPED_BYTES_MAX: usize = 64 << 20;
 const CONTENT_MD5: HeaderName = HeaderName::from_static("content-md5");
 /// States hold secrets: nobody between us and the client may keep them.
-const NO_STORE: [(HeaderName, &str); 1] = [(header::CACHE_CONTROL, "no-store")];
+pub(crate) const NO_STORE: [(HeaderName, &str); 1] = [(header::CACHE_CONTROL, "no-store")];
 
 /// One call of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,7 +118,12 @@ async fn read(
     workspace: WorkspaceId,
     headers: &HeaderMap,
 ) -> Result<Response, Problem> {
-    match service::read(deps, actor, workspace).await? {
+    body(service::read(deps, actor, workspace).await?, headers)
+}
+
+/// A state on the wire.
+pub(crate) fn body(state: StateBody, headers: &HeaderMap) -> Result<Response, Problem> {
+    match state {
         StateBody::Empty => Ok(StatusCode::NO_CONTENT.into_response()),
         StateBody::Elsewhere(there) => {
             // 307 and nothing else: see the crate's words on redirects.
@@ -153,15 +158,22 @@ fn gzip(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     encoder.finish()
 }
 
-/// 200, because clients take 201 and 204 for errors on some calls; or the refusal. A held lock is answered with its
-/// holder's LockInfo as the whole body: clients print it, and read the id from its top level.
+/// A held lock is answered with its holder's LockInfo as the whole body: clients print it, and read the id from its top
+/// level.
+pub(crate) fn refusal(error: StateError) -> Result<Response, Problem> {
+    match error {
+        StateError::Locked { holder } => {
+            Ok((StatusCode::LOCKED, [(header::CONTENT_TYPE, "application/json")], holder).into_response())
+        }
+        other => Err(other.into()),
+    }
+}
+
+/// 200, because clients take 201 and 204 for errors on some calls; or the refusal.
 fn done(outcome: Result<(), StateError>) -> Result<Response, Problem> {
     match outcome {
         Ok(()) => Ok(StatusCode::OK.into_response()),
-        Err(StateError::Locked { holder }) => {
-            Ok((StatusCode::LOCKED, [(header::CONTENT_TYPE, "application/json")], holder).into_response())
-        }
-        Err(other) => Err(other.into()),
+        Err(error) => refusal(error),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The worker: claims tasks until there is nothing to claim, launches executors, and hands short tasks to `outbound`.
 //!
-//! It may not call an address that a tenant chose. The wake-up's content is ignored: what to do stands in the database.
+//! It may not call an address that a tenant chose. Short tasks that read tenants' states and call nobody it does itself. The wake-up's content is ignored: what to do stands in the database.
 
 mod executors;
 mod invoked;

@@ -7,8 +7,10 @@ use std::time::Instant;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use plumbline_core::db::DbError;
-use plumbline_core::tasks::{self, ClaimedTask, FailedAttempt, FinishedOutcome, Lease, TaskClass, TaskError};
-use plumbline_core::{Deps, dispatch};
+use plumbline_core::tasks::{
+    self, ClaimedTask, FailedAttempt, FinishedOutcome, Lease, TaskClass, TaskError, TaskKind,
+};
+use plumbline_core::{Deps, dispatch, resources};
 use serde_json::Value;
 
 use crate::Outbound;
@@ -94,10 +96,18 @@ fn bounded(result: Value) -> Result<Value, FailedAttempt> {
     Ok(result)
 }
 
+/// States are read here, and not where addresses of tenants' choice are called.
+async fn work(deps: &Deps, outbound: &dyn Outbound, task: &ClaimedTask) -> Result<Value, FailedAttempt> {
+    match task.kind {
+        TaskKind::StateIndex => resources::tasks::index(deps, task).await,
+        _ => outbound.handle(deps, task).await,
+    }
+}
+
 /// Lets the handler work and renews the lease meanwhile.
 async fn attend(deps: &Deps, outbound: &dyn Outbound, task: &ClaimedTask) -> Result<Value, NotDone> {
     // A panic in one task must not take the others of the batch with it.
-    let handler = AssertUnwindSafe(outbound.handle(deps, task)).catch_unwind();
+    let handler = AssertUnwindSafe(work(deps, outbound, task)).catch_unwind();
     tokio::pin!(handler);
     let mut beat = tokio::time::interval(deps.limits.heartbeat);
     beat.tick().await;

@@ -35,4 +35,5 @@ mod trials;
 mod users;
 mod variables;
 mod wakes;
+mod workspace_locks;
 mod workspaces;

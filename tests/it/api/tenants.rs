@@ -208,6 +208,8 @@ pub(super) fn body_for(route: &Route) -> Option<Value> {
         ("PUT", "/api/v1/workspaces/{id}") => json!({ "environment": "prod" }),
         ("POST", pattern) if pattern.ends_with("/variables") => json!({ "key": "k", "value": "v" }),
         ("PUT", "/api/v1/runtime-config/{key}") => json!({ "value": 60 }),
+        ("PUT", pattern) if pattern.ends_with("/state-consumers") => json!({ "workspace_ids": [] }),
+        (_, pattern) if pattern.ends_with("/lock") => json!({ "reason": "by hand" }),
         (_, pattern) if pattern.ends_with("/unblock") => json!({ "note": "looked at it" }),
         _ => json!({}),
     };

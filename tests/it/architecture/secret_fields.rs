@@ -126,10 +126,18 @@ fn shown(text: &str, at: usize, name: &str) -> Shown {
 }
 
 fn all_sources() -> Vec<(PathBuf, String)> {
-    ["core/src", "functions", "executor-task/src", "adapters", "cli/src", "local-emulator/src"]
-        .into_iter()
-        .flat_map(shipped_sources)
-        .collect()
+    [
+        "core/src",
+        "functions",
+        "executor-task/src",
+        "state-proxy/src",
+        "adapters",
+        "cli/src",
+        "local-emulator/src",
+    ]
+    .into_iter()
+    .flat_map(shipped_sources)
+    .collect()
 }
 
 const PLANTED: &str = "hunter2-never-shown";
@@ -183,7 +191,10 @@ fn specimens() -> BTreeMap<&'static str, Box<dyn Debug>> {
         token_prefix: "plb_abcdef".into(),
         expires_at: chrono::DateTime::UNIX_EPOCH,
     };
-    let all: [(&str, Box<dyn Debug>); 22] = [
+    let output: plumbline_cli::api::views::StateOutput =
+        serde_json::from_value(json!({ "name": "o", "type": "string", "value": PLANTED }))
+            .expect("an output");
+    let all: [(&str, Box<dyn Debug>); 23] = [
         ("IdentityProof", Box::new(proof)),
         ("Bundle", Box::new(bundle)),
         ("TradeRequest", Box::new(trade)),
@@ -191,6 +202,7 @@ fn specimens() -> BTreeMap<&'static str, Box<dyn Debug>> {
         ("Keys", Box::new(keys)),
         ("TokenPair", Box::new(pair)),
         ("Invite", Box::new(invite)),
+        ("StateOutput", Box::new(output)),
         ("MintedKey", Box::new(minted_key())),
         ("RuleKey", Box::new(of_rule)),
         ("AwsKeys", Box::new(aws_keys())),

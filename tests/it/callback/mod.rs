@@ -71,7 +71,7 @@ const ROUTES: [Route; 20] = [
     route("DELETE", "/state", Takes::State),
     route("POST", "/state/lock", Takes::State),
     route("DELETE", "/state/lock", Takes::State),
-    route("POST", "/state/uploads", json_with(&["terraform_version"], &[])),
+    route("POST", "/state/uploads", json_with(&["lock_id", "terraform_version"], &[])),
     route("POST", "/state/uploads/{id}/commit", Takes::Nothing),
 ];
 

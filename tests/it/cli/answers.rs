@@ -107,6 +107,24 @@ fn sessions_and_workspaces() -> Vec<Row> {
             "BRANCH\nmain default\nfeature/x",
         ),
         (
+            "workspace share-state W --with W",
+            r#"PUT /workspaces/W/state-consumers {"workspace_ids":["W"]}"#,
+            Get("PUT /workspaces/W/state-consumers"),
+            "WORKSPACE ID\nbatch W",
+        ),
+        (
+            "workspace lock W --reason moving",
+            r#"POST /workspaces/W/lock {"reason":"moving"}"#,
+            Get("POST /workspaces/W/lock"),
+            "web is locked. Only runs that change nothing begin.",
+        ),
+        (
+            "workspace unlock W",
+            "POST /workspaces/W/unlock",
+            Get("POST /workspaces/W/unlock"),
+            "web is unlocked.",
+        ),
+        (
             "workspace unblock W --note seen",
             r#"POST /workspaces/W/unblock {"note":"seen"}"#,
             Get("POST /workspaces/W/unblock"),

@@ -10,6 +10,7 @@ mod lifecycle;
 mod private_repository;
 pub mod program;
 pub mod session;
+mod shared_outputs;
 mod sign_in;
 mod wakes;
 mod with_postgres;

@@ -329,7 +329,7 @@ async fn unlock(State(fake): State<FakeCallback>, Json(info): Json<Value>) -> Re
 }
 
 async fn begin_state(State(fake): State<FakeCallback>, Json(begin): Json<StateUploadBegin>) -> Response {
-    assert_eq!(fake.told().lock.as_ref(), Some(&begin.lock_id));
+    assert_eq!(fake.told().lock, begin.lock_id);
     let id = uuid::Uuid::now_v7();
     let request = fake.presigned("PUT", &format!("state/{id}"));
     Json(StateUploadAnswer { upload_id: id.into(), request }).into_response()

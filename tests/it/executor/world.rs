@@ -260,6 +260,7 @@ fn steps(names: &[&str]) -> Vec<StepSpec> {
 
 fn bundle(repo: &Path) -> Bundle {
     Bundle {
+        run_password: String::new(),
         protocol: VERSION,
         token: format!("run-token-{}", Uuid::now_v7()),
         executor_id: Uuid::now_v7().into(),

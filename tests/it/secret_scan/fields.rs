@@ -9,7 +9,7 @@ const WORDS: [&str; 9] =
     ["password", "passphrase", "secret", "token", "key", "credential", "kubeconfig", "private", "value"];
 
 /// Texts that are called so and are none, and why.
-const HARMLESS: [(&str, &str); 21] = [
+const HARMLESS: [(&str, &str); 22] = [
     ("ApiKeyView.token_prefix", "what people know a key by: too short to be used"),
     ("CiKey.token_type", "the word `bearer`"),
     ("TokenPair.token_type", "the word `bearer`"),
@@ -31,6 +31,7 @@ const HARMLESS: [(&str, &str); 21] = [
     ("SignedCheckpoint.key_id", "a name"),
     ("Rekey.key_id", "a name"),
     ("IssuerKeyView.kms_key", "a name"),
+    ("ResourceView.index_key", "a part of an address: Terraform refuses sensitive ones in `for_each`"),
 ];
 
 /// `Schema.field` of everything that may carry a secret.

@@ -53,7 +53,7 @@ const fn allow(
     Allowed { secret, place: (begins, ends), always, why }
 }
 
-const ALLOWED: [Allowed; 8] = [
+const ALLOWED: [Allowed; 9] = [
     allow(
         "",
         "answer to GET state/",
@@ -76,6 +76,13 @@ const ALLOWED: [Allowed; 8] = [
         "the same plan as JSON: admins alone read it, and that is recorded",
     ),
     allow("", "object ", "/outputs", true, "outputs are a part of the state"),
+    allow(
+        "",
+        "answer to GET workspaces/",
+        "/outputs",
+        true,
+        "outputs that the configuration does not mark as sensitive are for everybody in the unit",
+    ),
     allow("", "object ", ".tfstate", true, "a state holds every value, by Terraform's design"),
     allow(
         "the key of the object store",
@@ -110,9 +117,15 @@ async fn a_secret_in_every_field_is_found_nowhere_after_everything_was_done_with
 
     let sightings = watched.finish();
     // The executor wipes its own once it has read it.
-    let tickets = sightings.values("executor-task", "PLUMBLINE_TICKET", &stage.home);
+    let tickets = sightings.values("executor-task", "PLUMBLINE_TICKET", &stage.home.display().to_string());
     for ticket in tickets.iter().filter(|ticket| ticket.chars().any(char::is_alphanumeric)) {
         stage.know(&format!("a ticket that ends in {}", &ticket[ticket.len() - 4..]), ticket);
+    }
+    let passwords = sightings.values("terraform", "TF_HTTP_PASSWORD", stage::MARK);
+    let passwords: BTreeSet<String> = passwords.into_iter().filter(|word| word.starts_with("plw_")).collect();
+    assert!(!passwords.is_empty(), "terraform was seen with a run password");
+    for password in &passwords {
+        stage.know(&format!("a run password that ends in {}", &password[password.len() - 4..]), password);
     }
     everything_was_planted(&stage);
     let database_url = stage.database_url();

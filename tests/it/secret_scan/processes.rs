@@ -1,7 +1,6 @@
 //! What processes show of themselves while the product works: arguments to everybody, environments to root.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
@@ -14,8 +13,10 @@ const PAUSE: Duration = Duration::from_millis(15);
 const DEADLINE: Duration = Duration::from_secs(30);
 const LOOKS: usize = 4;
 /// Terraform, its providers and what they start have the credentials of a run by design, so their environments are not
-/// looked at. Their arguments are.
+/// searched. Their arguments are.
 const HAS_CREDENTIALS: &str = "terraform";
+/// The kind of such an environment.
+const GIVEN: &str = "given environment";
 
 /// What was seen, once each.
 #[derive(Default)]
@@ -80,7 +81,7 @@ impl Sightings {
     /// The secrets in them.
     pub fn scan(&self, scanner: &Scanner) -> BTreeSet<Hit> {
         let mut hits = BTreeSet::new();
-        for (kind, program, text) in &self.0.texts {
+        for (kind, program, text) in self.0.texts.iter().filter(|(kind, ..)| *kind != GIVEN) {
             hits.extend(scanner.scan(&format!("{kind} of {program:?}"), text));
         }
         hits
@@ -92,11 +93,11 @@ impl Sightings {
         of("environment").map(|(_, program, _)| program.as_str()).collect()
     }
 
-    /// The values that a variable had in the environments of a program, if they name this path: others run it, too.
-    pub fn values(&self, program: &str, variable: &str, path: &Path) -> BTreeSet<String> {
-        let (prefix, path) = (format!("{variable}="), path.display().to_string());
+    /// The values that a variable had in the environments of a program, if they have this text: others run it, too.
+    pub fn values(&self, program: &str, variable: &str, own: &str) -> BTreeSet<String> {
+        let prefix = format!("{variable}=");
         let environments = self.0.texts.iter().filter(|(kind, of, text)| {
-            *kind == "environment" && of == program && String::from_utf8_lossy(text).contains(&path)
+            kind.ends_with("environment") && of == program && String::from_utf8_lossy(text).contains(own)
         });
         environments
             .flat_map(|(_, _, text)| text.split(|byte| *byte == 0))
@@ -141,9 +142,8 @@ fn look(old: &BTreeSet<(u32, String)>, seen: &Mutex<Seen>) {
         let mut seen = seen.lock().unwrap();
         *seen.looks.entry(*id).or_default() += 1;
         seen.texts.insert(("arguments", stat.name.clone(), arguments));
-        if !is_below(&all, *id, HAS_CREDENTIALS) {
-            seen.texts.insert(("environment", stat.name.clone(), environment));
-        }
+        let kind = if is_below(&all, *id, HAS_CREDENTIALS) { GIVEN } else { "environment" };
+        seen.texts.insert((kind, stat.name.clone(), environment));
     }
 }
 

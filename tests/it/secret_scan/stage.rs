@@ -12,6 +12,9 @@ use serde_json::{Value, json};
 use crate::emulator::program::{Up, command};
 use crate::emulator::session::client;
 
+/// What every planted secret has in it.
+pub const MARK: &str = "pl4nted";
+
 /// A run may wait for another one, and the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(180);
 /// As much as any part of the product, and any crate below it, ever says.
@@ -111,7 +114,7 @@ impl Stage {
 
     /// The same of letters and digits alone.
     pub fn plant_plain(&self, field: &str, what: &str) -> String {
-        let core = format!("pl4nted{}", &uuid::Uuid::new_v4().simple().to_string()[..17]);
+        let core = format!("{MARK}{}", &uuid::Uuid::new_v4().simple().to_string()[..17]);
         self.plant_this(field, what, &core);
         core
     }

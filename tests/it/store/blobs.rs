@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use plumbline_core::digest::Sha256Digest;
-use plumbline_core::ports::{BlobError, UploadTerms, holds};
+use plumbline_core::ports::{BlobError, BlobStore, PartWriter, UploadTerms, holds};
 use plumbline_core::protocol::Presigned;
 use reqwest::StatusCode;
 
@@ -94,6 +94,86 @@ async fn an_empty_object_and_a_large_one_are_kept() {
     }
 }
 
+async fn write_whole(blobs: &dyn BlobStore, key: &str, bytes: Bytes) -> Result<(), BlobError> {
+    let mut writer = blobs.begin_parts(key, "text/plain").await?;
+    writer.write(bytes).await?;
+    writer.finish().await
+}
+
+/// Pieces of uneven lengths, some of them longer than a part of any store, all of them begun and written.
+async fn in_pieces(blobs: &dyn BlobStore, key: &str, bytes: &Bytes) -> Box<dyn PartWriter> {
+    let mut writer = blobs.begin_parts(key, "application/json").await.unwrap();
+    let mut rest = bytes.clone();
+    for length in [1, 0, 700_001, 11 << 20, 5 << 20].into_iter().cycle() {
+        let piece = rest.split_to(rest.len().min(length));
+        writer.write(piece).await.unwrap();
+        if rest.is_empty() {
+            break;
+        }
+    }
+    writer
+}
+
+fn varied(length: usize) -> Bytes {
+    (0..length).map(|at| (at % 251) as u8).collect::<Vec<_>>().into()
+}
+
+#[tokio::test]
+async fn an_object_in_pieces_appears_whole_when_it_is_finished_and_is_written_once() {
+    for Store { name, blobs, .. } in &object_stores::all().await {
+        for length in [0, 1, 5 << 20, (10 << 20) + 1, 23 << 20] {
+            let (key, bytes) = (format!("pieces/{length}"), varied(length));
+            let writer = in_pieces(&**blobs, &key, &bytes).await;
+            assert_eq!(blobs.head(&key).await.unwrap(), None, "{name}: it has its key before it is finished");
+            writer.finish().await.unwrap();
+            assert!(blobs.get(&key).await.unwrap() == bytes, "{name}: {length}");
+
+            let head = blobs.head(&key).await.unwrap().unwrap();
+            assert_eq!(head.size_bytes, length as u64, "{name}");
+            let sha256 = Sha256Digest::of(&bytes);
+            assert!(head.sha256.is_none_or(|known| known == sha256), "{name}: {head:?}");
+            assert!(holds(&**blobs, &key, length as u64, sha256).await.unwrap(), "{name}: {length}");
+            let other = Sha256Digest::of(b"other");
+            assert!(!holds(&**blobs, &key, length as u64, other).await.unwrap(), "{name}: {length}");
+
+            in_pieces(&**blobs, &key, &bytes).await.finish().await.unwrap();
+            blobs.put(&key, bytes.clone(), "application/json").await.unwrap();
+            let longer = in_pieces(&**blobs, &key, &varied(length + 1)).await.finish().await;
+            assert!(matches!(longer, Err(BlobError::Conflict(_))), "{name}: {length}: {longer:?}");
+            let other = in_pieces(&**blobs, &key, &vec![b'x'; length.max(1)].into()).await.finish().await;
+            assert!(matches!(other, Err(BlobError::Conflict(_))), "{name}: {length}: {other:?}");
+            assert!(blobs.get(&key).await.unwrap() == bytes, "{name}: {length}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_object_in_pieces_that_is_given_up_was_never_there() {
+    for Store { name, blobs, .. } in &object_stores::all().await {
+        for length in [3, 12 << 20] {
+            in_pieces(&**blobs, "given/up", &varied(length)).await.abort().await.unwrap();
+            assert_eq!(blobs.head("given/up").await.unwrap(), None, "{name}");
+            drop(in_pieces(&**blobs, "given/up", &varied(length)).await);
+            assert_eq!(blobs.head("given/up").await.unwrap(), None, "{name}");
+        }
+        in_pieces(&**blobs, "given/up", &varied(7)).await.finish().await.unwrap();
+        assert!(blobs.get("given/up").await.unwrap() == varied(7), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn two_writers_in_pieces_leave_the_object_of_one() {
+    for Store { name, blobs, .. } in &object_stores::all().await {
+        let (one, two) = (varied(11 << 20), Bytes::from(vec![b'x'; 11 << 20]));
+        let (first, second) =
+            (in_pieces(&**blobs, "contended", &one).await, in_pieces(&**blobs, "contended", &two).await);
+        second.finish().await.unwrap();
+        let late = first.finish().await;
+        assert!(matches!(late, Err(BlobError::Conflict(_))), "{name}: {late:?}");
+        assert!(blobs.get("contended").await.unwrap() == two, "{name}");
+    }
+}
+
 #[tokio::test]
 async fn a_missing_store_is_never_an_empty_one() {
     for Store { name, missing, .. } in &object_stores::all().await {
@@ -103,6 +183,13 @@ async fn a_missing_store_is_never_an_empty_one() {
         is_missing(missing.get("a").await.map(drop));
         is_missing(missing.head("a").await.map(drop));
         is_missing(missing.delete("a").await);
+        for length in [1, 12 << 20] {
+            let written = write_whole(&**missing, "b", varied(length)).await;
+            // See below.
+            if *name != "s3s-fs" {
+                is_missing(written);
+            }
+        }
         let put = missing.put("a", Bytes::from_static(b"x"), "text/plain").await;
         if put.is_ok() {
             // Nothing is lost by it; what must never happen is that a missing bucket reads as an empty one.
@@ -135,6 +222,8 @@ async fn keys_that_are_no_plain_paths_are_refused() {
             assert!(matches!(blobs.get(key).await, Err(BlobError::Refused(_))), "{name}: {key:?}");
             let put = blobs.put(key, Bytes::from_static(b"x"), "text/plain").await;
             assert!(matches!(put, Err(BlobError::Refused(_))), "{name}: {key:?}: {put:?}");
+            let parts = write_whole(&**blobs, key, Bytes::from_static(b"x")).await;
+            assert!(matches!(parts, Err(BlobError::Refused(_))), "{name}: {key:?}: {parts:?}");
             assert!(blobs.presign_get(key, MINUTE).await.is_err(), "{name}: {key:?}");
         }
     }

@@ -100,7 +100,7 @@ pub async fn s3s_fs() -> Store {
     Store { name: "s3s-fs", blobs, missing, _directory: scratch, _server: None }
 }
 
-async fn serve_s3s(root: PathBuf) -> String {
+pub async fn serve_s3s(root: PathBuf) -> String {
     let mut builder = S3ServiceBuilder::new(s3s_fs_of(&root));
     builder.set_auth(SimpleAuth::from_single("test-key", "test-secret"));
     let service = builder.build();

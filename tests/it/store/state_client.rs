@@ -2,6 +2,7 @@
 
 use axum::Router;
 use axum::body::Body;
+use axum::serve::ListenerExt as _;
 use base64::Engine as _;
 use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode};
@@ -14,6 +15,7 @@ use plumbline_core::protocol::RunPhase;
 use plumbline_core::tfstates::service::StateActor;
 use plumbline_runtime::Function;
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
 use tower::ServiceExt as _;
 use uuid::Uuid;
 
@@ -77,6 +79,16 @@ impl Backend {
 
     pub fn router(&self) -> Router {
         plumbline_tfstate::router(self.plane.as_function(Function::Tfstate))
+    }
+
+    /// Serves the backend over real HTTP, and gives scheme, host and port.
+    pub async fn serve(&self) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let origin = format!("http://{}", listener.local_addr().unwrap());
+        let listener = listener.tap_io(|socket| drop(socket.set_nodelay(true)));
+        let router = self.router();
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        origin
     }
 
     /// Sends a request with Basic authentication, as Terraform does.

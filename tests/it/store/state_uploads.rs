@@ -10,7 +10,7 @@ use http::StatusCode;
 use md5::Digest as _;
 use plumbline_core::digest::Sha256Digest;
 use plumbline_core::ids::ExecutorId;
-use plumbline_core::ports::{BlobError, BlobHead, BlobStore, UploadTerms};
+use plumbline_core::ports::{BlobError, BlobHead, BlobStore, PartWriter, UploadTerms};
 use plumbline_core::protocol::{Presigned, RunPhase, StateUploadAnswer, StateUploadBegin, StateUploadCommit};
 use plumbline_core::tfstates::service::{self, StateActor, StateBody};
 use plumbline_core::tfstates::{LockInfo, StateError};
@@ -93,7 +93,7 @@ impl World {
 
 fn announce(lock_id: &str, serial: i64, body: &str) -> StateUploadBegin {
     StateUploadBegin {
-        lock_id: lock_id.into(),
+        lock_id: Some(lock_id.into()),
         serial,
         lineage: "l".into(),
         size_bytes: body.len() as u64,
@@ -125,7 +125,12 @@ impl BlobStore for OnlySigned {
     async fn get(&self, key: &str) -> Result<Bytes, BlobError> {
         panic!("{key} went through the control plane")
     }
-    async fn get_part(&self, key: &str, _: Range<u64>) -> Result<Bytes, BlobError> {
+    async fn get_part(&self, key: &str, part: Range<u64>) -> Result<Bytes, BlobError> {
+        // A look at the beginning, to see that it is what was announced.
+        assert!(part.end <= 64 << 10, "{key} went through the control plane");
+        self.0.get_part(key, part).await
+    }
+    async fn begin_parts(&self, key: &str, _: &str) -> Result<Box<dyn PartWriter>, BlobError> {
         panic!("{key} went through the control plane")
     }
     async fn head(&self, key: &str) -> Result<Option<BlobHead>, BlobError> {
@@ -239,6 +244,9 @@ async fn an_upload_begun_without_the_lock_is_taken_for_quarantine() {
     assert!(matches!(world.commit(&begun).await, Err(StateError::NotFound(_))));
     let answer = service::commit_upload(deps, &other, workspace, begun.upload_id).await.unwrap();
     assert_eq!(answer, StateUploadCommit::Quarantined);
+    let unlocked = StateUploadBegin { lock_id: None, ..announce("l", 1, &body) };
+    let refused = service::begin_upload(deps, &other, workspace, &unlocked).await;
+    assert!(matches!(refused, Err(StateError::Invalid(_))), "only people write without a lock: {refused:?}");
     let plan = world.backend.executor(RunPhase::Plan).await;
     let refused = service::begin_upload(deps, &plan, workspace, &announce("l", 1, &body)).await;
     assert!(matches!(refused, Err(StateError::PlanMayNotWrite)));
@@ -301,4 +309,43 @@ async fn two_sweeps_and_a_commit_at_once_settle_an_upload_once() {
     assert_eq!(world.backend.versions().await.len(), 1);
     let writes = world.backend.audited().await.iter().filter(|action| *action == "state.write").count();
     assert_eq!(writes, 1);
+}
+
+#[tokio::test]
+async fn a_body_that_is_not_what_was_announced_waits_in_quarantine() {
+    let world = World::new().await;
+    for (number, body) in [
+        state(2, "l", "another serial"),
+        state(1, "m", "another lineage"),
+        r#"{"version":3,"serial":1,"lineage":"l","modules":[]}"#.to_owned(),
+        "PK this is a plan".to_owned(),
+        state(1, "l", "cut off")[..200].to_owned(),
+    ]
+    .iter()
+    .enumerate()
+    {
+        let begun = world.begin(1, body).await;
+        assert!(upload(&begun.request, body).await.is_success());
+        assert_eq!(world.commit(&begun).await.unwrap(), StateUploadCommit::Quarantined, "{body}");
+        assert_eq!(world.commit(&begun).await.unwrap(), StateUploadCommit::Quarantined, "{body}");
+        let kept = world.backend.quarantined().await;
+        assert_eq!((kept.len(), kept[0]["reason"].as_str()), (number + 1, Some("contradiction")));
+    }
+    assert_eq!(world.head_serial().await, None);
+    let body = state(1, "l", "as announced");
+    let begun = world.begin(1, &body).await;
+    assert!(upload(&begun.request, &body).await.is_success());
+    assert_eq!(world.commit(&begun).await.unwrap(), StateUploadCommit::Accepted);
+    assert_eq!(world.backend.versions().await[0]["resource_count"].as_i64(), Some(1));
+}
+
+#[tokio::test]
+async fn an_encrypted_upload_is_known_to_be_opaque() {
+    let world = World::new().await;
+    let data = "A".repeat(100_000);
+    let body = format!(r#"{{"serial":1,"lineage":"l","meta":{{}},"encrypted_data":"{data}"}}"#);
+    let begun = world.begin(1, &body).await;
+    assert!(upload(&begun.request, &body).await.is_success());
+    assert_eq!(world.commit(&begun).await.unwrap(), StateUploadCommit::Accepted);
+    assert_eq!(world.backend.versions().await[0]["opaque"], serde_json::json!(true));
 }

@@ -4,7 +4,6 @@ use std::path::Path;
 use std::process::{Output, Stdio};
 
 use plumbline_core::db::Query as _;
-use tokio::net::TcpListener;
 use tokio::process::Command;
 
 use super::state_client::Backend;
@@ -38,10 +37,7 @@ impl Terraform {
             return None;
         }
         let backend = Backend::start().await;
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = format!("http://{}{}", listener.local_addr().unwrap(), backend.path());
-        let router = backend.router();
-        tokio::spawn(async move { axum::serve(listener, router).await });
+        let address = backend.serve().await + &backend.path();
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("main.tf"), MODULE).unwrap();
         Some(Self { backend, address, directory })

@@ -202,7 +202,7 @@ async fn by_executor(server: &Server, client: &Client, bytes: usize) -> anyhow::
     ensure!(*cycles == 1 || read.len() >= bytes / 2, "a state of {} bytes", read.len());
     let body = state(*cycles, bytes);
     let begin = StateUploadBegin {
-        lock_id: id.clone(),
+        lock_id: Some(id.clone()),
         serial: i64::try_from(*cycles)?,
         lineage: "bench".into(),
         size_bytes: body.len() as u64,

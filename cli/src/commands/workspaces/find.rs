@@ -39,7 +39,7 @@ pub async fn find_id(app: &App, text: &str) -> anyhow::Result<String> {
 }
 
 /// The workspace itself.
-pub(super) async fn get(app: &App, text: &str) -> anyhow::Result<Document> {
+pub async fn get(app: &App, text: &str) -> anyhow::Result<Document> {
     let id = find_id(app, text).await?;
     app.client.call(routes::GET_WORKSPACE, [&id]).send().await
 }

@@ -13,6 +13,8 @@ pub(super) fn table(screen: &Screen, page: Page<Workspace>) -> anyhow::Result<()
     for workspace in page.items {
         let status = if workspace.blocked.is_some() {
             screen.status("blocked")
+        } else if workspace.locked.is_some() {
+            screen.status("locked")
         } else if workspace.active_run_id.is_some() {
             "busy".into()
         } else {
@@ -49,6 +51,10 @@ pub(super) fn describe(screen: &Screen, workspace: &Workspace) -> String {
         let hint = blocked.run_id.as_ref().map(|run| format!("; see plumb run unrecorded {run}"));
         [screen.paint(Tone::Attention, &text), hint.unwrap_or_default()].concat()
     });
+    let locked = workspace.locked.as_ref().map(|locked| {
+        let text = format!("by {}: {} ({})", locked.who, locked.reason, ago(locked.at, now));
+        screen.paint(Tone::Attention, &text)
+    });
     facts(&[
         ("workspace", Some(workspace.name.clone())),
         ("id", Some(workspace.id.clone())),
@@ -64,6 +70,7 @@ pub(super) fn describe(screen: &Screen, workspace: &Workspace) -> String {
         ("drift", workspace.drift_status.clone()),
         ("active run", workspace.active_run_id.clone()),
         ("blocked", blocked),
+        ("locked", locked),
         ("updated", Some(ago(workspace.updated_at, now))),
     ])
 }

@@ -8,30 +8,66 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
 
-use crate::digest::Sha256Digest;
+use crate::digest::{Sha256Digest, Sha256Hasher};
 use crate::ports::{BlobError, BlobHead, check_key};
 
 /// Where files grow before they get their name. No key can contain `~`, so it is out of every key's way.
 const INCOMING: &str = "~incoming";
 
 pub(super) fn put(root: &Path, key: &str, bytes: &[u8]) -> Result<(), BlobError> {
-    let path = path_of(root, key)?;
-    let fault = |error| store_error(root, key, &error);
-    let incoming = root.join(INCOMING);
-    ensure_directory(&incoming).map_err(fault)?;
-    let mut file = tempfile::NamedTempFile::new_in(&incoming).map_err(fault)?;
-    file.write_all(bytes).and_then(|()| file.as_file().sync_all()).map_err(fault)?;
-    let parents: Vec<&Path> = path.ancestors().skip(1).take_while(|ancestor| *ancestor != root).collect();
-    for parent in parents.into_iter().rev() {
-        ensure_directory(parent).map_err(fault)?;
+    let mut incoming = Incoming::begin(root, key)?;
+    incoming.write(bytes)?;
+    incoming.finish()
+}
+
+/// An object that has no name yet; its file goes when this goes.
+#[derive(Debug)]
+pub(super) struct Incoming {
+    root: PathBuf,
+    key: String,
+    path: PathBuf,
+    file: tempfile::NamedTempFile,
+    hasher: Sha256Hasher,
+    size_bytes: u64,
+}
+
+impl Incoming {
+    pub(super) fn begin(root: &Path, key: &str) -> Result<Self, BlobError> {
+        let path = path_of(root, key)?;
+        let incoming = root.join(INCOMING);
+        let file = ensure_directory(&incoming)
+            .and_then(|()| tempfile::NamedTempFile::new_in(&incoming))
+            .map_err(|error| store_error(root, key, &error))?;
+        let (root, key) = (root.to_owned(), key.to_owned());
+        Ok(Self { root, key, path, file, hasher: Sha256Hasher::default(), size_bytes: 0 })
     }
-    match file.persist_noclobber(&path) {
-        Ok(_) => sync_parent(&path).map_err(fault),
-        Err(refused) if refused.error.kind() == ErrorKind::AlreadyExists => {
-            let same = fs::read(&path).is_ok_and(|stored| stored == bytes);
-            if same { Ok(()) } else { Err(BlobError::Conflict(key.into())) }
+
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), BlobError> {
+        self.file.write_all(bytes).map_err(|error| store_error(&self.root, &self.key, &error))?;
+        self.hasher.update(bytes);
+        self.size_bytes += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Names the file, unless the name is taken by other bytes.
+    pub(super) fn finish(self) -> Result<(), BlobError> {
+        let Self { root, key, path, file, hasher, size_bytes } = self;
+        let fault = |error| store_error(&root, &key, &error);
+        file.as_file().sync_all().map_err(fault)?;
+        let parents: Vec<&Path> = path.ancestors().skip(1).take_while(|ancestor| *ancestor != root).collect();
+        for parent in parents.into_iter().rev() {
+            ensure_directory(parent).map_err(fault)?;
         }
-        Err(refused) => Err(fault(refused.error)),
+        match file.persist_noclobber(&path) {
+            Ok(_) => sync_parent(&path).map_err(fault),
+            Err(refused) if refused.error.kind() == ErrorKind::AlreadyExists => {
+                let sha256 = hasher.finish();
+                let same = head(&root, &key)?
+                    .is_some_and(|head| head.size_bytes == size_bytes && head.sha256 == Some(sha256));
+                if same { Ok(()) } else { Err(BlobError::Conflict(key)) }
+            }
+            Err(refused) => Err(fault(refused.error)),
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use crate::digest::Sha256Digest;
-use crate::ports::{BlobError, BlobHead, BlobStore, UploadTerms};
+use crate::ports::{BlobError, BlobHead, BlobStore, PartWriter, UploadTerms};
 use crate::protocol::Presigned;
 
 pub use signed::{Grant, GrantError};
@@ -100,6 +100,12 @@ impl BlobStore for DirectoryStore {
         blocking(move || files::delete(&root, &key)).await
     }
 
+    async fn begin_parts(&self, key: &str, _content_type: &str) -> Result<Box<dyn PartWriter>, BlobError> {
+        let (root, key) = (self.root.clone(), key.to_owned());
+        let incoming = blocking(move || files::Incoming::begin(&root, &key)).await?;
+        Ok(Box::new(Parts(Some(incoming))))
+    }
+
     async fn presign_put(
         &self,
         key: &str,
@@ -122,5 +128,38 @@ impl BlobStore for DirectoryStore {
         let grant = Grant { size_bytes: 0, sha256: None, expires_at_unix: signed::expiry(age) };
         let url = self.url(key, &signed::query(&self.key, "GET", key, &grant));
         Ok(Presigned { method: "GET".into(), url, headers: Default::default() })
+    }
+}
+
+/// An object that comes piece by piece. Empty once a write failed.
+#[derive(Debug)]
+struct Parts(Option<files::Incoming>);
+
+impl Parts {
+    fn take(&mut self) -> Result<files::Incoming, BlobError> {
+        self.0.take().ok_or_else(|| BlobError::Refused("a piece before this one was not written".into()))
+    }
+}
+
+#[async_trait]
+impl PartWriter for Parts {
+    async fn write(&mut self, bytes: Bytes) -> Result<(), BlobError> {
+        let mut incoming = self.take()?;
+        let written = blocking(move || incoming.write(&bytes).map(|()| incoming)).await?;
+        self.0 = Some(written);
+        Ok(())
+    }
+
+    async fn finish(mut self: Box<Self>) -> Result<(), BlobError> {
+        let incoming = self.take()?;
+        blocking(move || incoming.finish()).await
+    }
+
+    async fn abort(self: Box<Self>) -> Result<(), BlobError> {
+        blocking(move || {
+            drop(self);
+            Ok(())
+        })
+        .await
     }
 }

@@ -4,15 +4,21 @@
 //! for people only. Each use case decides under the row lock of the workspace's `tfstates` row, and no call to the
 //! object store happens while a transaction is open.
 
+mod bodies;
+mod contents;
 mod locks;
+mod outputs;
 mod quarantine;
 mod reads;
+mod retention;
+mod sharing;
 mod uploads;
 mod versions;
 mod writes;
 
 use serde_json::Value;
 
+use super::rules;
 use super::store::{self, StateRow};
 use super::{HeldBy, StateError, StateHead, StateWrites};
 use crate::access::{Actor, Ctx, Permission};
@@ -22,9 +28,13 @@ use crate::db::{DbError, Query, Tx};
 use crate::ids::{BusinessUnitId, ExecutorId, QuarantinedStateId, RunId, StateVersionId, WorkspaceId};
 use crate::protocol::RunPhase;
 
+pub(crate) use contents::{look_into, note};
 pub use locks::{count_locks_of_people, force_unlock, get_lock, lock, unlock};
+pub use outputs::{version_outputs, workspace_outputs};
 pub use quarantine::{accept_next_lineage, discard, list_quarantined, promote};
 pub use reads::{StateBody, addresses, download, read};
+pub use retention::sweep_versions;
+pub use sharing::{list_consumers, read_shared, share};
 pub use uploads::{begin_upload, commit_upload, sweep_uploads};
 pub use versions::{diff_versions, get_version, list_versions, rollback};
 pub use writes::{InlineWrite, WriteOutcome, write_inline};
@@ -87,6 +97,17 @@ impl StateActor<'_> {
         match (self, row.state_writes) {
             (Self::Person(_), StateWrites::RunsOnly) => Err(StateError::RunsOnly),
             (Self::Person(_), StateWrites::RunsAndPeople) | (Self::Executor { .. }, _) => Ok(()),
+        }
+    }
+
+    /// Refuses people while another one has locked the workspace. What a run began is finished.
+    fn require_not_locked_out(&self, row: &StateRow) -> Result<(), StateError> {
+        let Self::Person(ctx) = self else { return Ok(()) };
+        match &row.workspace_lock {
+            Some(locked) if Some(locked.by) != ctx.actor.user_id() => {
+                Err(StateError::Locked { holder: rules::lock_info_of(row.workspace_id, locked) })
+            }
+            Some(_) | None => Ok(()),
         }
     }
 

@@ -1,23 +1,20 @@
 //! Bodies that wait for a person: list, promote, discard; and the switch that lets another lineage in.
 
-use bytes::Bytes;
-use md5::Digest as _;
 use serde_json::json;
 
-use super::reads::fetch;
+use super::bodies::{BodyAt, copy_with_serial, stream};
 use super::writes::{accept, discard_body};
-use super::{Author, find_row, key_of, lock_row};
+use super::{Author, StateActor, find_row, key_of, lock_row};
 use crate::Deps;
 use crate::access::{Ctx, Permission};
 use crate::audit::{self, Action, Draft};
 use crate::business_units;
-use crate::digest::Sha256Digest;
 use crate::ids::{QuarantinedStateId, StateVersionId, WorkspaceId};
 use crate::page::{Page, PageRequest};
+use crate::resources;
+use crate::tfstates::contents;
 use crate::tfstates::store::{self, NewVersion, QuarantinedRow, StateRow};
-use crate::tfstates::{
-    QuarantinedStateView, RefuseReason, StateError, StateVersionView, parse_state, with_serial,
-};
+use crate::tfstates::{QuarantinedStateView, RefuseReason, StateError, StateVersionView, Unreadable};
 
 /// What lies in a workspace's quarantine, newest first, decided ones included.
 pub async fn list_quarantined(
@@ -44,38 +41,37 @@ pub async fn promote(deps: &Deps, ctx: &Ctx, id: QuarantinedStateId) -> Result<S
     let (unit, workspace_id) = (quarantined.business_unit_id, quarantined.view.workspace_id);
     let early = find_row(&deps.db.conn().await?, Some(unit), workspace_id).await?;
     let new_id: StateVersionId = deps.ids.mint();
-    let body = fetch(deps, &quarantined.key).await?;
-    let facts = parse_state(&body)?;
+    let body = BodyAt::new(&quarantined.key, quarantined.view.size_bytes);
+    let contents = stream(deps, &body, contents::read_facts).await??;
+    let facts = contents.says.judge()?;
     let lowest = early.head.as_ref().map_or(0, |head| head.serial + 1);
-    let body: Option<Bytes> = if facts.serial >= lowest {
-        None
-    } else {
-        Some(with_serial(&body, lowest).ok_or(StateError::Opaque)?.into())
+    let key = if facts.serial < lowest { key_of(&early, new_id.0) } else { quarantined.key.clone() };
+    let copied = match &contents.serial_at {
+        _ if facts.serial >= lowest => None,
+        // The serial is sealed inside, too.
+        _ if facts.opaque => return Err(StateError::Opaque),
+        None => return Err(Unreadable::NoState.into()),
+        Some(serial_at) => Some(copy_with_serial(deps, &body, &key, serial_at, lowest).await?),
     };
-    let key = body.as_ref().map_or_else(|| quarantined.key.clone(), |_| key_of(&early, new_id.0));
     let new = NewVersion {
         id: new_id,
         serial: facts.serial.max(lowest),
         lineage: &facts.lineage,
         lock_id: quarantined.view.lock_id.as_deref(),
-        md5: body.as_ref().map_or(quarantined.md5, |body| md5::Md5::digest(body).into()),
-        sha256: body.as_ref().map_or(quarantined.view.sha256, |body| Sha256Digest::of(body)),
-        size_bytes: body
-            .as_ref()
-            .map_or(quarantined.view.size_bytes, |body| i64::try_from(body.len()).unwrap_or(i64::MAX)),
+        md5: copied.map_or(quarantined.md5, |copied| copied.md5),
+        sha256: copied.map_or(quarantined.view.sha256, |copied| copied.sha256),
+        size_bytes: copied.map_or(quarantined.view.size_bytes, |copied| copied.size_bytes),
         key: &key,
         terraform_version: facts.terraform_version.as_deref(),
         opaque: facts.opaque,
         run_id: quarantined.view.run_id,
         created_by: ctx.actor.user_id(),
         rolled_back_from: None,
+        resource_count: (!facts.opaque).then(|| i64::try_from(contents.resource_count).unwrap_or(i64::MAX)),
     };
-    if let Some(body) = &body {
-        deps.blobs.put(&key, body.clone(), "application/json").await?;
-    }
     let committed = commit_promotion(deps, ctx, &early, &quarantined, &new).await;
     // A database error may hide a commit that stands: then the row needs the body.
-    if body.is_some() && matches!(&committed, Err(error) if !matches!(error, StateError::Db(_))) {
+    if copied.is_some() && matches!(&committed, Err(error) if !matches!(error, StateError::Db(_))) {
         discard_body(deps, &key).await;
     }
     committed?;
@@ -93,10 +89,12 @@ async fn commit_promotion(
     let tx = conn.begin().await?;
     let row = lock_row(&tx, Some(quarantined.business_unit_id), quarantined.view.workspace_id).await?;
     business_units::service::require_in_use::<StateError>(&tx, ctx, row.business_unit_id).await?;
+    StateActor::Person(ctx).require_not_locked_out(&row)?;
     if let Some(lock) = &row.lock {
         return Err(StateError::Locked { holder: lock.info.clone() });
     }
-    if row.head != early.head {
+    let head_of = |row: &StateRow| row.head.as_ref().map(|head| head.version_id);
+    if head_of(&row) != head_of(early) {
         return Err(StateError::HeadMoved);
     }
     let foreign = row.head.as_ref().is_some_and(|head| head.lineage != new.lineage);
@@ -108,9 +106,10 @@ async fn commit_promotion(
     }
     let details = json!({
         "quarantined_id": quarantined.view.id, "version_id": new.id, "serial": new.serial,
-        "reason": quarantined.view.reason,
+        "reason": quarantined.view.reason, "resource_count": new.resource_count, "emptied": row.is_emptied_by(new),
     });
     let entry = Author::person(ctx).entry(&row, Action::StatePromote, details);
+    resources::tasks::enqueue(&tx, deps.ids, row.business_unit_id, row.workspace_id).await?;
     accept(&tx, &row, new, &Draft::of(&entry)).await?;
     tx.commit().await?;
     Ok(())

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use serde_json::json;
 
+use super::bodies::{BodyAt, stream};
 use super::{Author, StateActor, find_row};
 use crate::Deps;
 use crate::access::{Ctx, Permission};
@@ -10,7 +11,7 @@ use crate::audit::{self, Action};
 use crate::ids::{StateVersionId, WorkspaceId};
 use crate::ports::BlobError;
 use crate::protocol::Presigned;
-use crate::tfstates::{Addresses, StateError, StateHead, diff, store};
+use crate::tfstates::{Addresses, StateError, StateHead, contents, store};
 
 /// A state's body, or the way to it.
 #[derive(Clone, Debug)]
@@ -88,15 +89,10 @@ pub(super) async fn fetch(deps: &Deps, key: &str) -> Result<Bytes, StateError> {
     })
 }
 
-/// Largest body that is read to be understood, in bytes.
-const READABLE_BYTES_MAX: i64 = 32 << 20;
-
-/// The addresses in the state that a head names; of no state there are none. `None`: it is too large, or no state that
+/// The addresses in the state that a head names; of no state there are none. `None`: it has too many, or is no state that
 /// can be read.
 pub async fn addresses(deps: &Deps, head: Option<&StateHead>) -> Result<Option<Addresses>, StateError> {
     let Some(head) = head else { return Ok(Some(Addresses::default())) };
-    if head.size_bytes > READABLE_BYTES_MAX {
-        return Ok(None);
-    }
-    Ok(diff::addresses(&fetch(deps, &head.key).await?))
+    let body = BodyAt::new(&head.key, head.size_bytes);
+    Ok(stream(deps, &body, contents::addresses).await?.ok())
 }

@@ -1,20 +1,20 @@
 //! History: list, compare, roll back.
 
-use md5::Digest as _;
 use serde_json::json;
 
-use super::reads::fetch;
+use super::bodies::{BodyAt, copy_with_serial, stream};
 use super::writes::{accept, discard_body};
-use super::{Author, find_row, key_of, lock_row};
+use super::{Author, StateActor, find_row, key_of, lock_row};
 use crate::Deps;
 use crate::access::{Ctx, Permission};
 use crate::audit::{self, Action, Draft};
 use crate::business_units;
-use crate::digest::Sha256Digest;
 use crate::ids::{StateVersionId, WorkspaceId};
 use crate::page::{Page, PageRequest};
+use crate::resources;
+use crate::tfstates::contents::{self, Comparison};
 use crate::tfstates::store::{self, NewVersion, VersionRow};
-use crate::tfstates::{StateDiff, StateError, StateVersionView, diff, with_serial};
+use crate::tfstates::{StateDiff, StateError, StateVersionView, Unreadable};
 
 /// Versions of a workspace's state, newest first.
 pub async fn list_versions(
@@ -64,13 +64,12 @@ pub async fn diff_versions(
     let (unit, workspace_id) = (newer.business_unit_id, newer.view.workspace_id);
     let entry = Author::person(ctx).entry_in(unit, workspace_id, Action::StateRead, details);
     audit::service::record(&deps.db.conn().await?, &entry).await?;
-    let before = match &older {
-        Some(older) => fetch(deps, &older.key).await?,
-        None => bytes::Bytes::from_static(b"{}"),
-    };
-    let after = fetch(deps, &newer.key).await?;
-    let compared = diff(&before, &after).ok_or(StateError::Opaque)?;
-    Ok((oldest, compared))
+    let mut comparison = Comparison::default();
+    if let Some(older) = &older {
+        comparison = stream(deps, &older.body(), |body| comparison.read_older(body)).await??;
+    }
+    let comparison = stream(deps, &newer.body(), |body| comparison.read_newer(body)).await??;
+    Ok((oldest, comparison.finish()))
 }
 
 /// Makes an old version's content the newest version: the same body with the next serial. Nothing of the history is
@@ -91,25 +90,31 @@ pub async fn rollback(deps: &Deps, ctx: &Ctx, id: StateVersionId) -> Result<Stat
         return Ok(current.view);
     }
     let serial = head.serial + 1;
-    let body = with_serial(&fetch(deps, &old.key).await?, serial).ok_or(StateError::Opaque)?;
+    let facts = stream(deps, &old.body(), contents::read_facts).await??;
+    let serial_at = facts.serial_at.as_ref().ok_or(Unreadable::NoState)?;
+    // The serial is sealed inside, too.
+    if facts.says.is_opaque {
+        return Err(StateError::Opaque);
+    }
     let new_id: StateVersionId = deps.ids.mint();
     let key = key_of(&row, new_id.0);
+    let copied = copy_with_serial(deps, &old.body(), &key, serial_at, serial).await?;
     let new = NewVersion {
         id: new_id,
         serial,
         lineage: &old.view.lineage,
         lock_id: None,
-        md5: md5::Md5::digest(&body).into(),
-        sha256: Sha256Digest::of(&body),
-        size_bytes: i64::try_from(body.len()).unwrap_or(i64::MAX),
+        md5: copied.md5,
+        sha256: copied.sha256,
+        size_bytes: copied.size_bytes,
         key: &key,
         terraform_version: old.view.terraform_version.as_deref(),
         opaque: false,
         run_id: None,
         created_by: ctx.actor.user_id(),
         rolled_back_from: Some(id),
+        resource_count: i64::try_from(facts.resource_count).ok(),
     };
-    deps.blobs.put(&key, body.into(), "application/json").await?;
     let committed = commit(deps, ctx, &old, head.version_id, &new).await;
     // A database error may hide a commit that stands: then the row needs the body.
     if matches!(&committed, Err(error) if !matches!(error, StateError::Db(_))) {
@@ -130,6 +135,11 @@ async fn commit(
     let tx = conn.begin().await?;
     let row = lock_row(&tx, Some(old.business_unit_id), old.view.workspace_id).await?;
     business_units::service::require_in_use::<StateError>(&tx, ctx, row.business_unit_id).await?;
+    StateActor::Person(ctx).require_not_locked_out(&row)?;
+    // Not expired since it was read: under the row's lock it cannot expire until this is committed.
+    if store::find_version(&tx, Some(old.business_unit_id), old.view.id).await?.is_none() {
+        return Err(StateError::NotFound("state version"));
+    }
     if let Some(lock) = &row.lock {
         return Err(StateError::Locked { holder: lock.info.clone() });
     }
@@ -138,11 +148,19 @@ async fn commit(
     }
     let details = json!({
         "version_id": new.id, "serial": new.serial, "rolled_back_from": old.view.id, "old_serial": old.view.serial,
+        "resource_count": new.resource_count, "emptied": row.is_emptied_by(new),
     });
     let entry = Author::person(ctx).entry(&row, Action::StateRollback, details);
+    resources::tasks::enqueue(&tx, deps.ids, row.business_unit_id, row.workspace_id).await?;
     accept(&tx, &row, new, &Draft::of(&entry)).await?;
     tx.commit().await?;
     Ok(())
+}
+
+impl VersionRow {
+    pub(super) fn body(&self) -> BodyAt {
+        BodyAt::new(&self.key, self.view.size_bytes)
+    }
 }
 
 async fn get(deps: &Deps, ctx: &Ctx, id: StateVersionId) -> Result<VersionRow, StateError> {

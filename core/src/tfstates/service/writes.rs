@@ -78,6 +78,9 @@ pub async fn write_inline(
     actor.require_writable(&early)?;
     actor.require_unit_in_use(&conn, &early).await?;
     drop(conn);
+    if fence == WriteFence::Unlocked {
+        actor.require_not_locked_out(&early)?;
+    }
     let verdict = judge(&early, &judged);
     match verdict {
         Verdict::Refuse(reason) => return Err(refused(&early, reason)),
@@ -103,11 +106,12 @@ pub async fn write_inline(
         run_id: author.run_id,
         created_by: author.actor.user_id(),
         rolled_back_from: None,
+        resource_count: facts.resource_count.and_then(|count| i64::try_from(count).ok()),
     };
     if verdict == Verdict::Accept {
         // Accepted at once if the row is still the one that was judged; else judged again under its lock, below. After
         // a database error the row may stand: the body stays.
-        let entry = Draft::of(&author.entry(&early, Action::StateWrite, accepted_facts(&new)));
+        let entry = Draft::of(&author.entry(&early, Action::StateWrite, accepted_facts(&early, &new)));
         if store::accept(&deps.db.conn().await?, &early, &new, &entry).await? {
             return Ok(WriteOutcome::Accepted(id));
         }
@@ -141,7 +145,12 @@ async fn commit(
     let tx = conn.begin().await?;
     let row = lock_row(&tx, actor.unit(), workspace_id).await?;
     actor.require_writable(&row)?;
-    let settled = settle(&tx, deps.ids, &actor.author(), &row, judge(&row, judged), new).await?;
+    if judged.fence == WriteFence::Unlocked {
+        actor.require_not_locked_out(&row)?;
+    }
+    // Versions are listed by their ids, and another one may have been accepted since this id was made.
+    let new = NewVersion { id: deps.ids.mint(), ..new.clone() };
+    let settled = settle(&tx, deps.ids, &actor.author(), &row, judge(&row, judged), &new).await?;
     tx.commit().await?;
     Ok(settled)
 }
@@ -161,7 +170,7 @@ pub(super) async fn settle(
 ) -> Result<Settled, StateError> {
     match verdict {
         Verdict::Accept => {
-            let entry = Draft::of(&author.entry(row, Action::StateWrite, accepted_facts(new)));
+            let entry = Draft::of(&author.entry(row, Action::StateWrite, accepted_facts(row, new)));
             accept(tx, row, new, &entry).await?;
             Ok(Settled::Stored(WriteOutcome::Accepted(new.id)))
         }
@@ -186,8 +195,9 @@ pub(super) async fn accept(
     if store::accept(tx, row, new, entry).await? { Ok(()) } else { Err(StateError::NotFound("workspace")) }
 }
 
-fn accepted_facts(new: &NewVersion<'_>) -> Value {
-    facts(new, json!({ "version_id": new.id }))
+fn accepted_facts(row: &StateRow, new: &NewVersion<'_>) -> Value {
+    let emptied = row.is_emptied_by(new);
+    facts(new, json!({ "version_id": new.id, "resource_count": new.resource_count, "emptied": emptied }))
 }
 
 /// What the audit log says of a write.
@@ -202,7 +212,7 @@ fn facts(new: &NewVersion<'_>, more: Value) -> Value {
     facts
 }
 
-fn refused(row: &StateRow, reason: crate::tfstates::RefuseReason) -> StateError {
+pub(super) fn refused(row: &StateRow, reason: crate::tfstates::RefuseReason) -> StateError {
     match (&row.lock, reason) {
         (Some(lock), crate::tfstates::RefuseReason::Locked) => {
             StateError::Locked { holder: lock.info.clone() }

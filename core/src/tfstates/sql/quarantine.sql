@@ -2,6 +2,8 @@
 INSERT INTO quarantined_states AS q (id, business_unit_id, workspace_id, reason, serial, lineage, lock_id, md5, sha256,
                                      size_bytes, key, run_id, created_by)
 VALUES ($3, $1, $2, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
-ON CONFLICT (workspace_id, sha256, reason)
-    DO UPDATE SET resolved_at = NULL, resolved_by = NULL, resolution = NULL
+ON CONFLICT (workspace_id, sha256, reason) DO UPDATE SET
+    -- An expired row's own body may be gone by now: it gets the one that has just come.
+    key = CASE WHEN q.expired_at IS NULL THEN q.key ELSE excluded.key END, expired_at = NULL,
+    resolved_at = NULL, resolved_by = NULL, resolution = NULL
 RETURNING q.id, q.key

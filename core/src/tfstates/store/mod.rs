@@ -1,25 +1,40 @@
 //! SQL of the state: the head and the lock here, the other tables in the modules below.
 
+mod consumers;
 mod quarantine;
+mod retention;
 mod uploads;
 mod versions;
+mod waiters;
 
 use chrono::{DateTime, Utc};
+use serde_json::Value;
 
 use super::{HeldBy, Lock, LockInfo, LockView, StateHead, StateWrites};
 use crate::audit::Draft;
 use crate::db::{DbError, Query, Row, Tx};
 use crate::digest::Sha256Digest;
 use crate::ids::{BusinessUnitId, ExecutorId, RunId, UserId, WorkspaceId};
+use crate::workspaces::Locked;
 
+pub(super) use consumers::{is_shared, list_consumers, replace_consumers};
 pub(super) use quarantine::{
     QuarantinedRow, find_quarantined, insert_quarantined, list_quarantined, resolve_quarantined,
+};
+pub(super) use retention::{
+    Removal, claim_unchecked, expire_quarantined, expire_versions, list_expired_quarantined,
+    list_expired_versions, list_settled_uploads, remove_quarantined, remove_uploads, remove_versions,
+    set_checked,
 };
 pub(super) use uploads::{
     NewUpload, UploadRow, UploadStatus, begin_upload, close_upload, find_upload, has_pending_upload,
     list_expired, lock_upload,
 };
-pub(super) use versions::{NewVersion, VersionRow, accept, find_version, find_version_before, list_versions};
+pub(crate) use versions::Noted;
+pub(super) use versions::{
+    NewVersion, VersionRow, accept, find_version, find_version_before, list_versions, note,
+};
+pub(super) use waiters::{list_waiters, record_waiter};
 
 /// The head and the lock of one workspace, with what of the workspace decides about them.
 #[derive(Clone, Debug)]
@@ -30,8 +45,12 @@ pub(super) struct StateRow {
     pub generation: i64,
     pub accept_next_lineage: bool,
     pub head: Option<StateHead>,
+    /// `None`: there is no head, or its resources were not counted.
+    pub head_resource_count: Option<i64>,
     pub lock: Option<LockRow>,
     pub last_lock_id: Option<String>,
+    /// The person who keeps runs and other people away from the workspace.
+    pub workspace_lock: Option<Locked>,
     /// What a guarded write must find unchanged: 0 if there was no row; `None` while the row is locked.
     pub version: Option<i64>,
 }
@@ -64,13 +83,24 @@ impl StateRow {
         })
     }
 
+    /// Whether a version leaves nothing of what the head manages.
+    pub(super) fn is_emptied_by(&self, new: &NewVersion<'_>) -> bool {
+        new.resource_count == Some(0) && self.head_resource_count.is_some_and(|count| count > 0)
+    }
+
     pub(super) fn lock_view(&self) -> LockView {
         let lock = self.lock.as_ref();
+        let info: Option<Value> = lock.and_then(|lock| serde_json::from_str(&lock.info).ok());
         LockView {
             held: lock.is_some(),
             lock_id: lock.map(|lock| lock.id.clone()),
             generation: self.generation,
-            info: lock.and_then(|lock| serde_json::from_str(&lock.info).ok()),
+            who: said(info.as_ref(), "Who"),
+            operation: said(info.as_ref(), "Operation"),
+            info,
+            run_url: None,
+            workspace_lock: self.workspace_lock.clone(),
+            waiters: Vec::new(),
             run_id: lock.and_then(|lock| lock.run_id),
             locked_at: lock.and_then(|lock| lock.locked_at),
             age_seconds: lock.and_then(|lock| lock.age_seconds),
@@ -97,11 +127,23 @@ impl StateRow {
             generation: row.get("generation"),
             accept_next_lineage: row.get("accept_next_lineage"),
             head: read_head(row)?,
+            head_resource_count: row.get("head_resource_count"),
             lock,
             last_lock_id: row.get("last_lock_id"),
+            workspace_lock: row.get::<_, Option<DateTime<Utc>>>("workspace_locked_at").map(|at| Locked {
+                at,
+                by: row.get("locked_by"),
+                who: row.get("locked_who"),
+                reason: row.get("locked_reason"),
+            }),
             version: row.get("row_version"),
         })
     }
+}
+
+/// What a LockInfo says in one of its fields.
+fn said(info: Option<&Value>, field: &str) -> Option<String> {
+    info?.get(field)?.as_str().filter(|words| !words.is_empty()).map(str::to_owned)
 }
 
 fn read_head(row: &Row) -> Result<Option<StateHead>, DbError> {
@@ -164,7 +206,7 @@ pub(super) async fn lock_row(
 const TAKE_LOCK: &str = include_str!("../sql/take_lock.sql");
 
 /// Gives the free lock to a holder, with the audit entry. `false`: the row has changed since it was read,
-/// or the executor that asks has stopped.
+/// the executor that asks has stopped, or another person has locked the workspace.
 pub(super) async fn take_lock(
     query: &impl Query,
     row: &StateRow,

@@ -52,6 +52,7 @@ pub(in crate::tfstates) async fn insert_quarantined(
 const LIST: &str = "
     SELECT * FROM quarantined_states
     WHERE workspace_id = $2 AND ($1::uuid IS NULL OR business_unit_id = $1) AND ($3::uuid IS NULL OR id < $3)
+      AND expired_at IS NULL
     ORDER BY id DESC LIMIT $4";
 
 /// Newest first, decided ones included; one more than a page holds, if there is one.
@@ -65,8 +66,9 @@ pub(in crate::tfstates) async fn list_quarantined(
     rows.iter().map(|row| Ok(read(row)?.view)).collect()
 }
 
-const FIND: &str =
-    "SELECT * FROM quarantined_states WHERE id = $2 AND ($1::uuid IS NULL OR business_unit_id = $1)";
+const FIND: &str = "
+    SELECT * FROM quarantined_states
+    WHERE id = $2 AND ($1::uuid IS NULL OR business_unit_id = $1) AND expired_at IS NULL";
 
 pub(in crate::tfstates) async fn find_quarantined(
     query: &impl Query,

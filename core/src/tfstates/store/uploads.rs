@@ -10,7 +10,7 @@ use crate::ids::{BusinessUnitId, RunId, StateUploadId, UserId, WorkspaceId};
 pub(in crate::tfstates) struct NewUpload<'a> {
     pub id: StateUploadId,
     pub generation: i64,
-    pub lock_id: &'a str,
+    pub lock_id: Option<&'a str>,
     pub key: &'a str,
     pub serial: i64,
     pub lineage: &'a str,
@@ -22,6 +22,9 @@ pub(in crate::tfstates) struct NewUpload<'a> {
     pub created_by: Option<UserId>,
     pub url_age_seconds: f64,
 }
+
+/// What the column holds for an upload without a lock: no lock has an empty id.
+const NO_LOCK: &str = "";
 
 /// Where an upload stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +55,8 @@ pub(in crate::tfstates) struct UploadRow {
     pub business_unit_id: BusinessUnitId,
     pub workspace_id: WorkspaceId,
     pub generation: i64,
-    pub lock_id: String,
+    /// `None`: a person wrote while nobody held the lock.
+    pub lock_id: Option<String>,
     pub key: String,
     pub serial: i64,
     pub lineage: String,
@@ -81,7 +85,7 @@ pub(in crate::tfstates) async fn begin_upload(
                 &row.workspace_id,
                 &new.id,
                 &new.generation,
-                &new.lock_id,
+                &new.lock_id.unwrap_or(NO_LOCK),
                 &new.key,
                 &new.serial,
                 &new.lineage,
@@ -171,7 +175,7 @@ fn read(row: &Row) -> Result<UploadRow, DbError> {
         business_unit_id: row.get("business_unit_id"),
         workspace_id: row.get("workspace_id"),
         generation: row.get("generation"),
-        lock_id: row.get("lock_id"),
+        lock_id: Some(row.get::<_, String>("lock_id")).filter(|id| id != NO_LOCK),
         key: row.get("key"),
         serial: row.get("serial"),
         lineage: row.get("lineage"),

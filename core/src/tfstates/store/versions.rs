@@ -2,7 +2,7 @@
 
 use super::StateRow;
 use crate::audit::Draft;
-use crate::db::{DbError, Query, Row};
+use crate::db::{DbError, Query, Row, Tx};
 use crate::digest::Sha256Digest;
 use crate::ids::{BusinessUnitId, RunId, StateVersionId, UserId, WorkspaceId};
 use crate::page::PageRequest;
@@ -24,6 +24,8 @@ pub(in crate::tfstates) struct NewVersion<'a> {
     pub run_id: Option<RunId>,
     pub created_by: Option<UserId>,
     pub rolled_back_from: Option<StateVersionId>,
+    /// `None`: not counted yet, or encrypted.
+    pub resource_count: Option<i64>,
 }
 
 /// A version and where its body is.
@@ -68,6 +70,8 @@ pub(in crate::tfstates) async fn accept(
                 &entry.before,
                 &entry.middle,
                 &entry.after,
+                &new.resource_count,
+                &row.is_emptied_by(new),
             ],
         )
         .await?;
@@ -78,6 +82,7 @@ const LIST: &str = "
     SELECT v.*, v.id = t.head_version_id AS is_current
     FROM state_versions v JOIN tfstates t ON t.workspace_id = v.workspace_id
     WHERE v.workspace_id = $2 AND ($1::uuid IS NULL OR v.business_unit_id = $1) AND ($3::uuid IS NULL OR v.id < $3)
+      AND v.expired_at IS NULL
     ORDER BY v.id DESC LIMIT $4";
 
 /// Newest first; one more than a page holds, if there is one.
@@ -94,7 +99,7 @@ pub(in crate::tfstates) async fn list_versions(
 const FIND: &str = "
     SELECT v.*, v.id = t.head_version_id AS is_current
     FROM state_versions v JOIN tfstates t ON t.workspace_id = v.workspace_id
-    WHERE v.id = $2 AND ($1::uuid IS NULL OR v.business_unit_id = $1)";
+    WHERE v.id = $2 AND ($1::uuid IS NULL OR v.business_unit_id = $1) AND v.expired_at IS NULL";
 
 pub(in crate::tfstates) async fn find_version(
     query: &impl Query,
@@ -106,7 +111,8 @@ pub(in crate::tfstates) async fn find_version(
 
 const FIND_BEFORE: &str = "
     SELECT v.*, false AS is_current FROM state_versions v
-    WHERE v.workspace_id = $2 AND v.business_unit_id = $1 AND v.id < $3 ORDER BY v.id DESC LIMIT 1";
+    WHERE v.workspace_id = $2 AND v.business_unit_id = $1 AND v.id < $3 AND v.expired_at IS NULL
+    ORDER BY v.id DESC LIMIT 1";
 
 /// The version that was the head until this one came.
 pub(in crate::tfstates) async fn find_version_before(
@@ -119,6 +125,66 @@ pub(in crate::tfstates) async fn find_version_before(
         .as_ref()
         .map(read)
         .transpose()
+}
+
+/// What is found in a version's body after it was accepted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Noted {
+    pub(crate) opaque: bool,
+    pub(crate) resource_count: Option<i64>,
+    pub(crate) emptied: bool,
+    pub(crate) contradiction: Option<&'static str>,
+}
+
+/// What was known before.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::tfstates) struct Known {
+    emptied: bool,
+    contradiction: bool,
+}
+
+impl Known {
+    /// Whether people should hear of what was found.
+    pub(in crate::tfstates) fn lacks(self, noted: &Noted) -> bool {
+        (noted.emptied && !self.emptied) || (noted.contradiction.is_some() && !self.contradiction)
+    }
+}
+
+const NOTE: &str = "
+    UPDATE state_versions v SET opaque = v.opaque OR $4, resource_count = $5, emptied = v.emptied OR $6,
+        contradiction = coalesce(v.contradiction, $7)
+    FROM (SELECT id, emptied, contradiction FROM state_versions WHERE id = $3 FOR UPDATE) old
+    WHERE v.id = old.id AND v.workspace_id = $2 AND v.business_unit_id = $1
+    RETURNING old.emptied, old.contradiction IS NOT NULL AS contradiction";
+// Guarded: a change of the row makes a write that was just judged by it be judged again.
+const NOTE_HEAD: &str = "
+    UPDATE tfstates SET head_resource_count = $4
+    WHERE workspace_id = $2 AND business_unit_id = $1 AND head_version_id = $3
+      AND head_resource_count IS DISTINCT FROM $4";
+
+/// Writes it down, and tells what was known before. Of a version that is gone everything is.
+pub(in crate::tfstates) async fn note(
+    tx: &Tx<'_>,
+    unit: BusinessUnitId,
+    workspace_id: WorkspaceId,
+    id: StateVersionId,
+    noted: &Noted,
+) -> Result<Known, DbError> {
+    tx.execute(NOTE_HEAD, &[&unit, &workspace_id, &id, &noted.resource_count]).await?;
+    let params: [&dyn crate::db::Param; 7] = [
+        &unit,
+        &workspace_id,
+        &id,
+        &noted.opaque,
+        &noted.resource_count,
+        &noted.emptied,
+        &noted.contradiction,
+    ];
+    let known = tx.query_opt(NOTE, &params).await?;
+    Ok(known.map_or(Known { emptied: true, contradiction: true }, |row| Known {
+        emptied: row.get("emptied"),
+        contradiction: row.get("contradiction"),
+    }))
 }
 
 fn read(row: &Row) -> Result<VersionRow, DbError> {
@@ -138,6 +204,9 @@ fn read(row: &Row) -> Result<VersionRow, DbError> {
             opaque: row.get("opaque"),
             run_id: row.get("run_id"),
             created_by: row.get("created_by"),
+            resource_count: row.get("resource_count"),
+            emptied: row.get("emptied"),
+            contradiction: row.get("contradiction"),
             rolled_back_from: row.get("rolled_back_from"),
             is_current: row.get::<_, Option<bool>>("is_current").unwrap_or(false),
             created_at: row.get("created_at"),

@@ -23,11 +23,20 @@ impl From<StateError> for Problem {
             StateError::ExecutorStopped => conflict("executor-stopped", "Executor counts as stopped"),
             StateError::HolderMayLive => conflict("holder-may-live", "The lock's holder may still act"),
             StateError::NotLocked => conflict("state-not-locked", "The state is not locked"),
+            StateError::WorkspaceLocked(locked) => Self::workspace_locked(&locked, detail),
             StateError::UploadUnresolved | StateError::UploadMissing | StateError::UploadClosed => {
                 conflict("upload-unresolved", "An upload is not finished")
             }
             StateError::BadState(_) | StateError::BadLock(_) | StateError::DigestMismatch => {
                 Self::new(StatusCode::BAD_REQUEST, "bad-state", "The body is not what it must be", detail)
+            }
+            StateError::BadConsumers(reason) => invalid_field("workspace_ids", reason),
+            StateError::NotShared => {
+                Self::new(StatusCode::FORBIDDEN, "state-not-shared", "The outputs are not shared", detail)
+            }
+            StateError::OutputsTooLong { max_bytes } => {
+                Self::new(StatusCode::PAYLOAD_TOO_LARGE, "state-too-large", "The state is too large", detail)
+                    .with("max_bytes", max_bytes as u64)
             }
             StateError::Invalid(reason) => invalid_field("body", reason),
             StateError::TooLarge { max_bytes } => {
@@ -41,6 +50,7 @@ impl From<StateError> for Problem {
                 conflict("already-done", "There is nothing to do")
             }
             StateError::Opaque => conflict("state-opaque", "The state is encrypted by its client"),
+            StateError::Unreadable(_) => conflict("state-unreadable", "The state's content cannot be told"),
             StateError::HeadMoved => conflict("head-moved", "The state has changed meanwhile"),
             StateError::NeverPurged => conflict("never-purged", "States are never purged"),
             StateError::BodyMissing(_) => Self::new(

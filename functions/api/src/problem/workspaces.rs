@@ -1,7 +1,7 @@
 //! What can go wrong with a workspace, on the wire.
 
 use axum::http::StatusCode;
-use plumbline_core::workspaces::{InvalidField, WorkspaceError};
+use plumbline_core::workspaces::{InvalidField, Locked, WorkspaceError};
 
 use super::Problem;
 use crate::body::invalid_field;
@@ -10,6 +10,15 @@ use crate::etag;
 impl From<InvalidField> for Problem {
     fn from(error: InvalidField) -> Self {
         invalid_field(error.field, &error.reason)
+    }
+}
+
+impl Problem {
+    /// A person keeps runs, and other people's Terraform, away.
+    pub(super) fn workspace_locked(locked: &Locked, sentence: String) -> Self {
+        Self::new(StatusCode::CONFLICT, "workspace-locked", "The workspace is locked", sentence)
+            .with("locked_by", locked.who.clone())
+            .with("reason", locked.reason.clone())
     }
 }
 
@@ -36,6 +45,9 @@ impl From<WorkspaceError> for Problem {
             }
             WorkspaceError::StateMoved => conflict("state-moved", "The state changed meanwhile", sentence),
             WorkspaceError::NotBlocked => conflict("workspace-not-blocked", "Nothing is blocked", sentence),
+            WorkspaceError::Locked(locked) => Self::workspace_locked(&locked, sentence),
+            WorkspaceError::NotLocked => conflict("workspace-not-locked", "Nothing is locked", sentence),
+            WorkspaceError::Run(error) => (*error).into(),
             WorkspaceError::StateQuarantined => {
                 conflict("state-quarantined", "A quarantined state waits", sentence)
             }

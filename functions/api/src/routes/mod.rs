@@ -18,9 +18,12 @@ pub(crate) mod issuer_keys;
 mod jwt_secrets;
 mod presence;
 mod rekeys;
+mod resources;
 mod runs;
 mod sessions;
+mod state_consumers;
 mod state_locks;
+mod state_outputs;
 mod state_versions;
 mod tasks;
 mod users;
@@ -52,9 +55,12 @@ pub fn all() -> OpenApiRouter<Deps> {
         .merge(integrations::routes())
         .merge(issuer_keys::routes())
         .merge(jwt_secrets::routes())
+        .merge(resources::routes())
         .merge(runs::routes())
         .merge(sessions::routes())
+        .merge(state_consumers::routes())
         .merge(state_locks::routes())
+        .merge(state_outputs::routes())
         .merge(state_versions::routes())
         .merge(tasks::routes())
         .merge(users::routes())

@@ -12,7 +12,7 @@ use plumbline_core::ids::{TaskId, WorkspaceId};
 use plumbline_core::page::{Page, PageRequest};
 use plumbline_core::runs;
 use plumbline_core::workspaces::{
-    self, NewWorkspace, TagFilter, Workspace, WorkspaceChange, WorkspaceFilter, deletion,
+    self, NewWorkspace, TagFilter, Workspace, WorkspaceChange, WorkspaceFilter, deletion, locks,
 };
 use serde::{Deserialize, Serialize};
 use utoipa_axum::router::OpenApiRouter;
@@ -34,6 +34,8 @@ pub(super) fn routes() -> OpenApiRouter<Deps> {
         .routes(routes!(get, update, delete))
         .routes(routes!(branches))
         .routes(routes!(unblock))
+        .routes(routes!(lock))
+        .routes(routes!(unlock))
 }
 
 /// Which workspaces.
@@ -261,6 +263,47 @@ async fn unblock(
         .await?;
     deps.waker.wake(Duration::ZERO).await;
     answer(&HeaderMap::new(), &workspaces::service::get(&deps, &ctx, id).await?)
+}
+
+/// Why a workspace is locked.
+#[derive(Debug, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Lock {
+    /// For everybody who meets the lock; 1 to 1,000 characters.
+    reason: String,
+}
+
+/// Keeps runs that could change the workspace away, until it is unlocked. What plans already stops at its approval, and
+/// what applies already is not disturbed; runs that only plan go on. Other people's Terraform cannot take the state's lock.
+#[utoipa::path(post, path = "/workspaces/{id}/lock", tag = "workspaces", request_body = Lock, params(("id" = Uuid, Path)),
+    responses(
+        (status = 200, body = Workspace, description = "As it is now; also if the caller held the lock already"),
+        (status = 409, description = "Somebody else holds the lock"),
+    ))]
+async fn lock(
+    State(deps): State<Deps>,
+    Caller(ctx): Caller,
+    Path(id): Path<WorkspaceId>,
+    Body(request): Body<Lock>,
+) -> Result<Response, Problem> {
+    let workspace = deps.db.transaction(async |tx| locks::lock(tx, &ctx, id, &request.reason).await).await?;
+    answer(&HeaderMap::new(), &workspace)
+}
+
+/// Lets runs go on. For the holder of the lock, and for admins.
+#[utoipa::path(post, path = "/workspaces/{id}/unlock", tag = "workspaces", params(("id" = Uuid, Path)),
+    responses(
+        (status = 200, body = Workspace, description = "As it is now"),
+        (status = 409, description = "It is not locked, or by somebody else"),
+    ))]
+async fn unlock(
+    State(deps): State<Deps>,
+    Caller(ctx): Caller,
+    Path(id): Path<WorkspaceId>,
+) -> Result<Response, Problem> {
+    let workspace = deps.db.transaction(async |tx| locks::unlock(tx, &deps, &ctx, id).await).await?;
+    deps.waker.wake(Duration::ZERO).await;
+    answer(&HeaderMap::new(), &workspace)
 }
 
 fn answer(headers: &HeaderMap, workspace: &Workspace) -> Result<Response, Problem> {

@@ -2,8 +2,9 @@
 
 use md5::Digest as _;
 use plumbline_core::digest::Sha256Digest;
+use plumbline_core::ids::WorkspaceId;
 use plumbline_core::protocol::{ArtifactKind, VERSION};
-use plumbline_tfstate::{Call, METHODS};
+use plumbline_tfstate::{Call, METHODS, UPLOADS};
 use serde_json::{Value, json};
 
 use super::super::cloud_accounts;
@@ -20,7 +21,9 @@ pub(super) fn routes() -> Vec<(&'static str, String)> {
         let lock = if *on_lock { "/lock" } else { "" };
         format!("/api/v1/state/{{workspace_id}}{lock}")
     };
-    METHODS.iter().map(|(method, on_lock, _)| (*method, path(on_lock))).collect()
+    let protocol = METHODS.iter().map(|(method, on_lock, _)| (*method, path(on_lock)));
+    let uploads = UPLOADS.iter().map(|below| ("POST", format!("/api/v1/state/{{workspace_id}}{below}")));
+    protocol.chain(uploads).collect()
 }
 
 /// The body that takes or releases a lock.
@@ -41,6 +44,9 @@ fn some_state() -> Value {
 pub(super) async fn state_request(stage: &Stage, method: &str, path: &str) -> Request {
     let unit = &stage.fresh().await;
     let workspace = stage.workspace(unit).await;
+    if path.contains("/uploads") {
+        return upload(stage, unit, workspace, path).await;
+    }
     let call = call_of(method, path);
     if call == Call::Read {
         assert!(stage.write_state(workspace, "", 1).await.is_success());
@@ -60,6 +66,28 @@ pub(super) async fn state_request(stage: &Stage, method: &str, path: &str) -> Re
         Call::Unlock if !is_forced => request.with(lock(LOCK)),
         Call::Read | Call::Purge | Call::Unlock => request,
     }
+}
+
+/// Begins an upload of a state, or commits one whose bytes have come.
+async fn upload(stage: &Stage, unit: &Unit, workspace: WorkspaceId, path: &str) -> Request {
+    let body = state(1, "l", "a");
+    let begin = json!({
+        "serial": 1, "lineage": "l", "size_bytes": body.len(), "md5": hex::encode(md5::Md5::digest(&body)),
+        "sha256": Sha256Digest::of(body.as_bytes()),
+    });
+    let place = format!("state/{workspace}/uploads");
+    let begins = Request::of(&stage.admin, unit, "POST", &place).with(begin.clone());
+    if path.ends_with("/uploads") {
+        return begins;
+    }
+    let headers = [("x-business-unit", unit.slug.as_str())];
+    let path = format!("/api/v1/{place}");
+    let token = stage.admin.token.as_str();
+    let (status, _, begun) = stage.plane().call_with("POST", &path, token, begin, &headers).await;
+    assert!(status.is_success(), "{begun}");
+    stage.store(&begun["request"], body.as_bytes()).await;
+    let commit = format!("{place}/{}/commit", text(&begun["upload_id"]));
+    Request::of(&stage.admin, unit, "POST", &commit).with(json!({}))
 }
 
 /// A request of an executor that succeeds.

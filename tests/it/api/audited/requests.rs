@@ -193,6 +193,7 @@ async fn workspaces(stage: &Stage, unit: &Unit, method: &str, path: &str) -> Req
     let body = match (method, path) {
         ("POST", "workspaces") => Some(new),
         ("POST", "workspaces/discover" | "workspaces/import") => Some(repository),
+        ("PUT", "workspaces/{id}/state-consumers") => Some(json!({ "workspace_ids": [] })),
         ("PUT", _) => Some(json!({ "environment": "prod" })),
         ("DELETE", "workspaces/{id}/state-lock") => {
             let lock = format!("/api/v1/state/{workspace}/lock");
@@ -205,6 +206,12 @@ async fn workspaces(stage: &Stage, unit: &Unit, method: &str, path: &str) -> Req
             let block = "UPDATE workspaces SET blocked_at = plumbline_now(), blocked_reason = 'lost'";
             stage.execute(&format!("{block} WHERE id = '{workspace}'")).await;
             Some(json!({ "note": "looked at it" }))
+        }
+        ("POST", "workspaces/{id}/lock") => Some(json!({ "reason": "by hand" })),
+        ("POST", "workspaces/{id}/unlock") => {
+            let lock = "UPDATE workspaces SET locked_at = plumbline_now(), locked_by = id, locked_who = 'x'";
+            stage.execute(&format!("{lock}, locked_reason = 'r' WHERE id = '{workspace}'")).await;
+            None
         }
         ("POST", "workspaces/{id}/accept-next-lineage") => {
             assert!(stage.write_state(workspace, "", 1).await.is_success());

@@ -42,6 +42,7 @@ pub(super) enum Said {
 // Reasons that several rows have.
 const NAMES: &str = "names and settings; secrets are masked";
 const RUNS: &str = "where a run stands; what it prints is another route";
+const OUTPUTS: &str = "values that are not sensitive; asking for the others is recorded";
 const OPEN: &str = "says nothing of anybody";
 const OWN: &str = "what belongs to the caller";
 const THE_LOG: &str = "the log itself, which has no secrets";
@@ -178,6 +179,7 @@ rows! {
     "POST /api/v1/presence"                                            nothing OWN;
     "POST /api/v1/quarantined-states/{id}/discard"                     unit StateDiscard;
     "POST /api/v1/quarantined-states/{id}/promote"                     unit StatePromote;
+    "GET /api/v1/resources"                                            nothing NAMES;
     "GET /api/v1/runs"                                                 nothing RUNS;
     "POST /api/v1/runs"                                                unit RunTrigger;
     "GET /api/v1/runs/{id}"                                            nothing RUNS;
@@ -201,6 +203,7 @@ rows! {
     "GET /api/v1/state-versions/{id}"                                  nothing NAMES;
     "GET /api/v1/state-versions/{id}/diff"                             unit StateRead;
     "GET /api/v1/state-versions/{id}/download"                         unit StateRead;
+    "GET /api/v1/state-versions/{id}/outputs"                          nothing OUTPUTS;
     "POST /api/v1/state-versions/{id}/rollback"                        unit StateRollback;
     "GET /api/v1/tasks"                                                nothing NAMES;
     "GET /api/v1/tasks/{id}"                                           nothing NAMES;
@@ -243,11 +246,16 @@ rows! {
     "DELETE /api/v1/workspaces/{id}"                                   unit WorkspaceDelete;
     "POST /api/v1/workspaces/{id}/accept-next-lineage"                 unit StateAcceptLineage;
     "POST /api/v1/workspaces/{id}/branches"                            nothing ASKS_A_FORGE;
+    "GET /api/v1/workspaces/{id}/outputs"                              nothing OUTPUTS;
+    "POST /api/v1/workspaces/{id}/lock"                                unit WorkspaceLock;
     "GET /api/v1/workspaces/{id}/quarantined-states"                   nothing NAMES;
+    "GET /api/v1/workspaces/{id}/state-consumers"                      nothing NAMES;
+    "PUT /api/v1/workspaces/{id}/state-consumers"                      unit StateShare;
     "GET /api/v1/workspaces/{id}/state-lock"                           nothing NAMES;
     "DELETE /api/v1/workspaces/{id}/state-lock"                        unit StateForceUnlock;
     "GET /api/v1/workspaces/{id}/state-versions"                       nothing NAMES;
     "POST /api/v1/workspaces/{id}/unblock"                             unit WorkspaceUnblock;
+    "POST /api/v1/workspaces/{id}/unlock"                              unit WorkspaceUnlock;
     "GET /api/v1/workspaces/{id}/variables"                            nothing NAMES;
     "POST /api/v1/workspaces/{id}/variables"                           unit WorkspaceVariableCreate;
     "GET /api/v1/workspaces/{id}/variables/effective"                  nothing NAMES;
@@ -268,6 +276,8 @@ rows! {
     // With an empty body, as Terraform's force-unlock sends it.
     "UNLOCK /api/v1/state/{workspace_id}/lock"                         unit StateForceUnlock;
     "DELETE /api/v1/state/{workspace_id}/lock"                         unit StateUnlock;
+    "POST /api/v1/state/{workspace_id}/uploads"                        nothing PROGRESS;
+    "POST /api/v1/state/{workspace_id}/uploads/{upload_id}/commit"     unit StateWrite;
 
     "POST /executor/v1/trade"                                          system CredentialsUse GitCredentialUse RunSecretsUse;
     "POST /executor/v1/heartbeat"                                      nothing PROGRESS;

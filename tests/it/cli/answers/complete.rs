@@ -24,6 +24,10 @@ fn no_command_is_without_its_row() {
     leaves(&plumbline_cli::args::Args::command(), "", &mut all);
     // It needs no server, and has a test of its own.
     assert!(all.remove("completions") && all.len() > 40, "{all:?}");
+    // They speak the state's own protocol: `tests/it/tf` runs them against the real server.
+    for own in ["tf", "backend-config", "state push"] {
+        assert!(all.remove(own), "{own}");
+    }
     let lines: Vec<&str> = rows().iter().map(|row| row.0).collect();
     let missing: Vec<&String> = all
         .iter()

@@ -10,13 +10,13 @@ pub(super) fn rows() -> Vec<Row> {
             "state list W --limit 1",
             "GET /workspaces/W/state-versions?limit=1",
             Get("GET /workspaces/W/state-versions"),
-            "ID SERIAL SIZE CREATED RUN TERRAFORM\nV 4 current 2.0 KiB - R 1.11.4",
+            "ID SERIAL RESOURCES SIZE CREATED RUN TERRAFORM\nV 4 current 12 2.0 KiB - R 1.11.4",
         ),
         (
             "state show V",
             "GET /state-versions/V",
             Get("GET /state-versions/V"),
-            "version V\nworkspace W\nserial 4\nlineage l\nsize 2.0 KiB\nsha256 ab\nterraform 1.11.4\n\
+            "version V\nworkspace W\nserial 4\nlineage l\nsize 2.0 KiB\nresources 12\nsha256 ab\nterraform 1.11.4\n\
              written by run R\ncurrent yes\ncreated -",
         ),
         ("state pull W", "GET /state-versions/V/download", Bytes, "{\"serial\":4}"),
@@ -25,6 +25,18 @@ pub(super) fn rows() -> Vec<Row> {
             "GET /state-versions/V/diff",
             Get("GET /state-versions/V/diff"),
             "+ a.new\n- a.old\n~ output.url",
+        ),
+        (
+            "state outputs W",
+            "GET /workspaces/W/outputs",
+            Get("GET /workspaces/W/outputs"),
+            "NAME TYPE VALUE\nurl string https://x\nkey string (sensitive)",
+        ),
+        (
+            "state search main vpc --type aws_vpc",
+            "GET /resources?q=main+vpc&type=aws_vpc",
+            Get("GET /resources"),
+            "WORKSPACE ADDRESS ID\nweb aws_vpc.main vpc-1",
         ),
         (
             "state rollback V --yes",
@@ -62,6 +74,7 @@ pub(super) fn rows() -> Vec<Row> {
             Get("GET /workspaces/W/state-lock"),
             "locked -\nby ada@laptop\nfor OperationTypeApply\nrun R\nlock id l1",
         ),
+        ("state rm-lock W --yes", "DELETE /workspaces/W/state-lock", Nothing, "The lock is released."),
         ("lock release W --force", "DELETE /workspaces/W/state-lock", Nothing, "The lock is released."),
     ]
 }

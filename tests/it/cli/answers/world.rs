@@ -46,7 +46,8 @@ pub(super) fn replies(command: &str) -> Vec<(&'static str, u16, Value)> {
         "aws_account_id": "global", "repo_url": "https://git.example.com/infra.git", "repo_ref": "main",
         "tf_working_dir": "stacks/web", "kind": "terraform", "tags": { "team": "web" }, "state_writes": "runs_only" });
     let version = json!({ "id": id('V'), "workspace_id": id('W'), "serial": 4, "lineage": "l", "sha256": "ab",
-        "size_bytes": 2048, "terraform_version": "1.11.4", "run_id": id('R'), "is_current": true });
+        "size_bytes": 2048, "terraform_version": "1.11.4", "run_id": id('R'), "is_current": true,
+        "resource_count": 12, "emptied": false });
     let quarantined =
         json!({ "id": id('Q'), "serial": 5, "reason": "lock_lost", "size_bytes": 10, "run_id": id('R') });
     let result = json!({
@@ -94,6 +95,13 @@ pub(super) fn replies(command: &str) -> Vec<(&'static str, u16, Value)> {
         ("POST /workspaces/discover", 202, started.clone()),
         ("POST /workspaces/import", 202, started.clone()),
         ("POST /workspaces/W/branches", 202, started.clone()),
+        (
+            "PUT /workspaces/W/state-consumers",
+            200,
+            json!({ "items": [{ "workspace_id": "W", "name": "batch" }] }),
+        ),
+        ("POST /workspaces/W/lock", 200, workspace.clone()),
+        ("POST /workspaces/W/unlock", 200, workspace.clone()),
         ("POST /workspaces/W/unblock", 200, workspace),
         ("GET /variables", 200, items(&variable)),
         ("GET /variables/A", 200, variable.clone()),
@@ -146,6 +154,19 @@ pub(super) fn replies(command: &str) -> Vec<(&'static str, u16, Value)> {
         ("POST /approvals/R/approve", 200, run("apply", "applying")),
         ("POST /approvals/R/reject", 200, run("apply", "cancelled")),
         ("GET /workspaces/W/state-versions", 200, items(&version)),
+        (
+            "GET /workspaces/W/outputs",
+            200,
+            json!({ "state_version_id": id('V'), "serial": 4, "truncated": false, "items": [
+                { "name": "url", "type": "string", "sensitive": false, "value": "https://x", "withheld": null },
+                { "name": "key", "type": "string", "sensitive": true, "value": null, "withheld": "sensitive" },
+            ] }),
+        ),
+        (
+            "GET /resources",
+            200,
+            items(&json!({ "workspace_name": "web", "address": "aws_vpc.main", "resource_id": "vpc-1", "arn": null })),
+        ),
         ("GET /state-versions/V", 200, version.clone()),
         ("GET /state-versions/V/download", 200, json!({ "serial": 4 })),
         (

@@ -7,24 +7,24 @@ use tokio::time::Instant;
 const FIRST: Duration = Duration::from_millis(200);
 
 /// The pauses of one thing that is tried again and again.
-pub(crate) struct Pauses {
+pub struct Pauses {
     next: Duration,
     longest: Duration,
 }
 
 impl Pauses {
     /// None longer than this.
-    pub(crate) fn up_to(longest: Duration) -> Self {
+    pub fn up_to(longest: Duration) -> Self {
         Self { next: FIRST, longest }
     }
 
     /// Whether the next one would end too late.
-    pub(crate) fn would_pass(&self, deadline: Instant) -> bool {
+    pub fn would_pass(&self, deadline: Instant) -> bool {
         Instant::now() + self.next > deadline
     }
 
     /// Waits.
-    pub(crate) async fn pause(&mut self) {
+    pub async fn pause(&mut self) {
         tokio::time::sleep(self.next).await;
         self.next = (self.next * 2).min(self.longest);
     }

@@ -1,0 +1,171 @@
+//! Bodies as streams: their pieces come from the object store on this side, and are understood on a thread that may block.
+//! A few megabytes are in memory, however large the state.
+
+use std::io::{self, Read};
+use std::ops::Range;
+
+use bytes::{Buf as _, Bytes};
+use md5::Digest as _;
+use tokio::sync::mpsc;
+
+use crate::Deps;
+use crate::digest::{Sha256Digest, Sha256Hasher};
+use crate::ports::{BlobError, PartWriter};
+use crate::tfstates::StateError;
+
+/// Read at a time, in bytes.
+const PIECE_BYTES: u64 = 1 << 20;
+/// Pieces that wait to be understood.
+const PIECES_AHEAD: usize = 1;
+
+/// A body that a row says exists.
+#[derive(Clone, Debug)]
+pub(super) struct BodyAt {
+    pub(super) key: String,
+    pub(super) size_bytes: u64,
+}
+
+impl BodyAt {
+    pub(super) fn new(key: &str, size_bytes: i64) -> Self {
+        Self { key: key.to_owned(), size_bytes: u64::try_from(size_bytes).unwrap_or(0) }
+    }
+}
+
+/// What `read` makes of a body. It may stop before the end.
+pub(super) async fn stream<T: Send + 'static>(
+    deps: &Deps,
+    body: &BodyAt,
+    read: impl FnOnce(Pieces) -> T + Send + 'static,
+) -> Result<T, StateError> {
+    let (sender, receiver) = mpsc::channel(PIECES_AHEAD);
+    let reading = tokio::task::spawn_blocking(move || read(Pieces { receiver, piece: Bytes::new() }));
+    let (fed, read) = tokio::join!(feed(deps, body, sender), reading);
+    // First: without its end a body looks like one that was cut off.
+    fed?;
+    read.map_err(|error| {
+        BlobError::Unavailable(format!("the reading of a state ended early: {error}")).into()
+    })
+}
+
+async fn feed(deps: &Deps, body: &BodyAt, pieces: mpsc::Sender<Bytes>) -> Result<(), StateError> {
+    let mut at = 0;
+    while at < body.size_bytes {
+        let piece = piece(deps, body, at).await?;
+        at += piece.len() as u64;
+        // Nobody reads on.
+        if pieces.send(piece).await.is_err() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+async fn piece(deps: &Deps, body: &BodyAt, at: u64) -> Result<Bytes, StateError> {
+    let part = at..body.size_bytes.min(at + PIECE_BYTES);
+    match deps.blobs.get_part(&body.key, part).await {
+        // Shorter than the row says: these are not the bytes that were accepted.
+        Ok(piece) if piece.is_empty() => Err(StateError::BodyMissing(body.key.clone())),
+        Ok(piece) => Ok(piece),
+        Err(BlobError::NotFound(key)) => Err(StateError::BodyMissing(key)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The pieces of a body, for a thread that may block.
+#[derive(Debug)]
+pub(super) struct Pieces {
+    receiver: mpsc::Receiver<Bytes>,
+    piece: Bytes,
+}
+
+impl Read for Pieces {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        while self.piece.is_empty() {
+            match self.receiver.blocking_recv() {
+                Some(piece) => self.piece = piece,
+                None => return Ok(0),
+            }
+        }
+        let length = into.len().min(self.piece.len());
+        self.piece.copy_to_slice(&mut into[..length]);
+        Ok(length)
+    }
+}
+
+/// What a new object is recorded with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Copied {
+    pub(super) md5: [u8; 16],
+    pub(super) sha256: Sha256Digest,
+    pub(super) size_bytes: i64,
+}
+
+/// Copies a body under another key, with another serial in the place of the old one and every other byte as it was.
+pub(super) async fn copy_with_serial(
+    deps: &Deps,
+    body: &BodyAt,
+    to_key: &str,
+    serial_at: &Range<u64>,
+    serial: i64,
+) -> Result<Copied, StateError> {
+    let mut copy = Copy {
+        writer: deps.blobs.begin_parts(to_key, "application/json").await?,
+        md5: md5::Md5::new(),
+        sha256: Sha256Hasher::default(),
+        size_bytes: 0,
+    };
+    match copy.pieces(deps, body, serial_at, serial).await {
+        Ok(()) => copy.finish().await,
+        Err(error) => {
+            if let Err(left) = copy.writer.abort().await {
+                tracing::warn!(blob.key = to_key, error = %left, "a copy that was given up may have left parts");
+            }
+            Err(error)
+        }
+    }
+}
+
+struct Copy {
+    writer: Box<dyn PartWriter>,
+    md5: md5::Md5,
+    sha256: Sha256Hasher,
+    size_bytes: i64,
+}
+
+impl Copy {
+    async fn pieces(
+        &mut self,
+        deps: &Deps,
+        body: &BodyAt,
+        serial_at: &Range<u64>,
+        serial: i64,
+    ) -> Result<(), StateError> {
+        let mut at = 0;
+        while at < body.size_bytes {
+            let piece = piece(deps, body, at).await?;
+            let end = at + piece.len() as u64;
+            // Offsets in the piece; of a serial that lies elsewhere, one of its ends.
+            let within = |offset: u64| usize::try_from(offset.clamp(at, end) - at).unwrap_or(piece.len());
+            self.write(piece.slice(..within(serial_at.start))).await?;
+            if (at..end).contains(&serial_at.start) {
+                self.write(serial.to_string().into()).await?;
+            }
+            self.write(piece.slice(within(serial_at.end)..)).await?;
+            at = end;
+        }
+        Ok(())
+    }
+
+    async fn write(&mut self, bytes: Bytes) -> Result<(), StateError> {
+        self.md5.update(&bytes);
+        self.sha256.update(&bytes);
+        self.size_bytes += i64::try_from(bytes.len()).unwrap_or(i64::MAX);
+        Ok(self.writer.write(bytes).await?)
+    }
+
+    async fn finish(self) -> Result<Copied, StateError> {
+        self.writer.finish().await?;
+        let (md5, sha256) = (self.md5.finalize().into(), self.sha256.finish());
+        Ok(Copied { md5, sha256, size_bytes: self.size_bytes })
+    }
+}
