@@ -1,7 +1,7 @@
 # Everything a person or a CI job does here. Recipes find or install what they need; see scripts/lib.sh.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: demo up test ci bench soak clean help build fmt lint schema openapi
+.PHONY: demo up test ci bench soak conformance clean help build fmt lint schema openapi
 
 demo: ## One change from Git to applied, on this machine, in about a minute
 	@scripts/demo.sh
@@ -18,8 +18,11 @@ ci: ## All that CI checks: format, lints, migrations, documents, tests, demo
 bench: ## Measure the budgets of the design; fails over budget; BENCH='queue state' runs some
 	@scripts/bench.sh $(BENCH)
 
-soak: ## Run seeded fault schedules; SEED and MINUTES may be set
+soak: ## Run seeded fault schedules and histories; SEED, MINUTES and WHAT may be set
 	@scripts/soak.sh
+
+conformance: ## Real terraform against any state backend: URL=https://host/state/{} or a Plumbline; TOKEN, USER_NAME, METHODS=twins
+	@scripts/conformance.sh
 
 build: ## Build every program
 	@. scripts/lib.sh && need_cargo && cargo build --workspace --bins

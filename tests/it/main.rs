@@ -20,6 +20,7 @@ mod architecture;
 mod audit_actions;
 mod callback;
 mod cli;
+mod clients;
 mod emulator;
 mod executor;
 mod executors;

@@ -1,5 +1,7 @@
-//! The integration tests live in `it/`, what `make bench` measures in `src/bench/`; here is what both need.
+//! The integration tests live in `it/`, what `make bench` measures in `src/bench/`; here is what both need, and the matrix
+//! of real clients, which also runs against servers that are not ours.
 
+pub mod clients;
 pub mod wire;
 
 use std::path::PathBuf;

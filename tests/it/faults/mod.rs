@@ -20,6 +20,7 @@ mod schedule;
 mod sql_barrier;
 mod stage;
 mod stale;
+mod states;
 pub mod worker_program;
 
 mod kills;
