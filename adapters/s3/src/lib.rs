@@ -21,16 +21,17 @@ use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::{ChecksumMode, ServerSideEncryption};
 use bytes::Bytes;
 use plumbline_core::digest::Sha256Digest;
-use plumbline_core::ports::{BlobError, BlobHead, BlobStore, PartWriter, UploadTerms, check_key};
+use plumbline_core::ports::{BlobError, BlobHead, BlobPrefix, BlobStore, PartWriter, UploadTerms};
 use plumbline_core::protocol::Presigned;
 
-pub use client::Keys;
+pub use client::{Keys, S3Credentials, S3Place};
 
-/// One bucket.
+/// One bucket, or what is below a prefix in it.
 #[derive(Clone, Debug)]
 pub struct S3Store {
     client: Client,
     bucket: String,
+    prefix: BlobPrefix,
     /// Encrypts what is written; `None` leaves it to the bucket's default.
     kms_key_id: Option<String>,
 }
@@ -38,12 +39,25 @@ pub struct S3Store {
 impl S3Store {
     /// The bucket, with credentials, region and endpoint from the environment.
     pub async fn from_environment(bucket: &str) -> Self {
-        Self { client: client::from_environment().await, bucket: bucket.to_owned(), kms_key_id: None }
+        Self::of(client::from_environment().await, bucket, BlobPrefix::default())
     }
 
     /// The bucket at an endpoint of its own, with explicit keys and paths instead of host names.
     pub fn with_keys(keys: &Keys) -> Self {
-        Self { client: client::with_keys(keys), bucket: keys.bucket.clone(), kms_key_id: None }
+        Self::of(client::with_keys(keys), &keys.bucket, BlobPrefix::default())
+    }
+
+    /// A place of somebody's own, with the credentials given: nothing comes from the environment, and nobody is called.
+    /// [`BlobError::Refused`] says what of the place cannot be right.
+    pub fn open(place: &S3Place, credentials: &S3Credentials) -> Result<Self, BlobError> {
+        check_name("bucket", &place.bucket)?;
+        check_name("region", &place.region)?;
+        let prefix = BlobPrefix::new(place.prefix.as_deref())?;
+        Ok(Self::of(client::opened(place, credentials), &place.bucket, prefix))
+    }
+
+    fn of(client: Client, bucket: &str, prefix: BlobPrefix) -> Self {
+        Self { client, bucket: bucket.to_owned(), prefix, kms_key_id: None }
     }
 
     /// The same bucket; what is written from now on is encrypted with this KMS key.
@@ -61,11 +75,11 @@ impl S3Store {
     }
 
     /// A write with what every write says, by whatever way its bytes come.
-    fn write(&self, key: &str, sha256: Sha256Digest, content_type: &str) -> PutObjectFluentBuilder {
+    fn write(&self, full: &str, sha256: Sha256Digest, content_type: &str) -> PutObjectFluentBuilder {
         self.client
             .put_object()
             .bucket(&self.bucket)
-            .key(key)
+            .key(full)
             .content_type(content_type)
             .checksum_sha256(client::base64(&sha256.0))
             .set_server_side_encryption(self.kms_key_id.as_ref().map(|_| ServerSideEncryption::AwsKms))
@@ -74,8 +88,8 @@ impl S3Store {
 
     /// The whole object, or the bytes that a `Range` header names.
     async fn read(&self, key: &str, range: Option<String>) -> Result<Bytes, BlobError> {
-        check_key(key)?;
-        match self.client.get_object().bucket(&self.bucket).key(key).set_range(range).send().await {
+        let full = self.prefix.full(key)?;
+        match self.client.get_object().bucket(&self.bucket).key(full).set_range(range).send().await {
             Ok(answer) => match answer.body.collect().await {
                 Ok(body) => Ok(body.into_bytes()),
                 Err(_) => Err(BlobError::Unavailable("the object broke off".into())),
@@ -107,10 +121,10 @@ impl S3Store {
 #[async_trait]
 impl BlobStore for S3Store {
     async fn put(&self, key: &str, bytes: Bytes, content_type: &str) -> Result<(), BlobError> {
-        check_key(key)?;
+        let full = self.prefix.full(key)?;
         let sha256 = Sha256Digest::of(&bytes);
         let size_bytes = bytes.len() as u64;
-        let write = self.write(key, sha256, content_type).if_none_match("*").body(ByteStream::from(bytes));
+        let write = self.write(&full, sha256, content_type).if_none_match("*").body(ByteStream::from(bytes));
         match write.send().await.map_err(|error| self.error(key, &error)) {
             Ok(_) => Ok(()),
             // Somebody else's object, or our own earlier try whose answer was lost.
@@ -140,17 +154,17 @@ impl BlobStore for S3Store {
     }
 
     async fn head(&self, key: &str) -> Result<Option<BlobHead>, BlobError> {
-        check_key(key)?;
-        let request = self.client.head_object().bucket(&self.bucket).key(key);
+        let full = self.prefix.full(key)?;
+        let request = self.client.head_object().bucket(&self.bucket).key(full);
         match request.checksum_mode(ChecksumMode::Enabled).send().await {
-            Ok(head) => Ok(Some(BlobHead {
-                size_bytes: head.content_length().and_then(|length| u64::try_from(length).ok()).unwrap_or(0),
-                // Of an object that came in parts it is the digest of their digests, and not every server says so in it.
-                sha256: head
-                    .checksum_sha256()
-                    .filter(|_| !head.e_tag().is_some_and(client::is_of_parts))
-                    .and_then(client::digest),
-            })),
+            Ok(head) => {
+                // The checksum of an object in parts is one of the parts' checksums, whatever it looks like.
+                let in_parts = head.e_tag().is_some_and(|tag| tag.contains('-'));
+                Ok(Some(BlobHead {
+                    size_bytes: head.content_length().and_then(|size| u64::try_from(size).ok()).unwrap_or(0),
+                    sha256: head.checksum_sha256().filter(|_| !in_parts).and_then(client::digest),
+                }))
+            }
             Err(error) => match self.error(key, &error) {
                 BlobError::NotFound(_) => self.require_bucket().await.map(|()| None),
                 other => Err(other),
@@ -159,8 +173,8 @@ impl BlobStore for S3Store {
     }
 
     async fn delete(&self, key: &str) -> Result<(), BlobError> {
-        check_key(key)?;
-        match self.client.delete_object().bucket(&self.bucket).key(key).send().await {
+        let full = self.prefix.full(key)?;
+        match self.client.delete_object().bucket(&self.bucket).key(full).send().await {
             Ok(_) => Ok(()),
             Err(error) => match self.error(key, &error) {
                 BlobError::NotFound(_) => self.require_bucket().await,
@@ -170,8 +184,8 @@ impl BlobStore for S3Store {
     }
 
     async fn begin_parts(&self, key: &str, content_type: &str) -> Result<Box<dyn PartWriter>, BlobError> {
-        check_key(key)?;
-        Ok(Box::new(parts::Parts::begin(self.clone(), key, content_type)))
+        let full = self.prefix.full(key)?;
+        Ok(Box::new(parts::Parts::begin(self.clone(), key, full, content_type)))
     }
 
     async fn presign_put(
@@ -180,11 +194,11 @@ impl BlobStore for S3Store {
         terms: &UploadTerms,
         age: Duration,
     ) -> Result<Presigned, BlobError> {
-        check_key(key)?;
+        let full = self.prefix.full(key)?;
         let size = i64::try_from(terms.size_bytes)
             .map_err(|_| BlobError::Refused("no object can be that long".into()))?;
         let signed = self
-            .write(key, terms.sha256, &terms.content_type)
+            .write(&full, terms.sha256, &terms.content_type)
             .content_length(size)
             .presigned(terms_of(age)?)
             .await
@@ -193,11 +207,20 @@ impl BlobStore for S3Store {
     }
 
     async fn presign_get(&self, key: &str, age: Duration) -> Result<Presigned, BlobError> {
-        check_key(key)?;
-        let request = self.client.get_object().bucket(&self.bucket).key(key);
+        let full = self.prefix.full(key)?;
+        let request = self.client.get_object().bucket(&self.bucket).key(full);
         let signed = request.presigned(terms_of(age)?).await.map_err(|error| self.error(key, &error))?;
         Ok(presigned("GET", &signed))
     }
+}
+
+/// Names stand in the address of a host.
+fn check_name(what: &str, name: &str) -> Result<(), BlobError> {
+    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'.');
+    if (3..=63).contains(&name.len()) && name.bytes().all(plain) && !name.starts_with('.') {
+        return Ok(());
+    }
+    Err(BlobError::Refused(format!("{name:?} is no name of a {what}")))
 }
 
 fn terms_of(age: Duration) -> Result<PresigningConfig, BlobError> {

@@ -20,6 +20,8 @@ const PART_BYTES: usize = 5 << 20;
 pub(super) struct Parts {
     store: S3Store,
     key: String,
+    /// The key as the bucket knows it.
+    full: String,
     content_type: String,
     hasher: Sha256Hasher,
     size_bytes: u64,
@@ -31,10 +33,11 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    pub(super) fn begin(store: S3Store, key: &str, content_type: &str) -> Self {
+    pub(super) fn begin(store: S3Store, key: &str, full: String, content_type: &str) -> Self {
         Self {
             store,
             key: key.to_owned(),
+            full,
             content_type: content_type.to_owned(),
             hasher: Sha256Hasher::default(),
             size_bytes: 0,
@@ -65,7 +68,7 @@ impl Parts {
             .client
             .create_multipart_upload()
             .bucket(&self.store.bucket)
-            .key(&self.key)
+            .key(&self.full)
             .content_type(&self.content_type)
             .checksum_algorithm(ChecksumAlgorithm::Sha256)
             .set_server_side_encryption(kms_key_id.as_ref().map(|_| ServerSideEncryption::AwsKms))
@@ -93,7 +96,7 @@ impl Parts {
             .client
             .upload_part()
             .bucket(&self.store.bucket)
-            .key(&self.key)
+            .key(&self.full)
             .upload_id(upload_id)
             .part_number(number)
             .checksum_sha256(&checksum)
@@ -113,7 +116,7 @@ impl Parts {
             .client
             .complete_multipart_upload()
             .bucket(&self.store.bucket)
-            .key(&self.key)
+            .key(&self.full)
             .upload_id(upload_id)
             .if_none_match("*")
             .multipart_upload(parts);
@@ -130,7 +133,7 @@ impl Parts {
     }
 
     async fn drop_parts(&self, upload_id: &str) -> Result<(), BlobError> {
-        let request = self.store.client.abort_multipart_upload().bucket(&self.store.bucket).key(&self.key);
+        let request = self.store.client.abort_multipart_upload().bucket(&self.store.bucket).key(&self.full);
         match request.upload_id(upload_id).send().await {
             Ok(_) => Ok(()),
             Err(error) => match self.store.error(&self.key, &error) {

@@ -152,6 +152,36 @@ pub fn check_key(key: &str) -> Result<(), BlobError> {
     Err(BlobError::Refused(format!("{key:?} is not a key")))
 }
 
+/// Where in a bucket a store keeps its objects. Stores of one bucket do not see each other's, unless the prefix of one lies
+/// below that of the other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BlobPrefix(Option<String>);
+
+impl BlobPrefix {
+    /// Nothing, or a plain relative path, which may end in a slash.
+    pub fn new(prefix: Option<&str>) -> Result<Self, BlobError> {
+        let Some(path) = prefix.map(|prefix| prefix.strip_suffix('/').unwrap_or(prefix)) else {
+            return Ok(Self(None));
+        };
+        check_key(path).map_err(|_| BlobError::Refused(format!("{path:?} is not a prefix")))?;
+        Ok(Self(Some(format!("{path}/"))))
+    }
+
+    /// The key as the bucket knows it.
+    pub fn full(&self, key: &str) -> Result<String, BlobError> {
+        check_key(key)?;
+        let Some(prefix) = &self.0 else { return Ok(key.to_owned()) };
+        let full = [prefix, key].concat();
+        check_key(&full)?;
+        Ok(full)
+    }
+
+    /// What all keys begin with, the slash included.
+    pub fn as_str(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+}
+
 /// Read at a time, in bytes.
 const PIECE_BYTES: u64 = 1 << 20;
 /// The longest key, in bytes: the limit of S3.

@@ -8,7 +8,7 @@ mod launcher;
 mod token_signer;
 mod waker;
 
-pub use blob_store::{BlobError, BlobHead, BlobStore, PartWriter, UploadTerms, check_key, holds};
+pub use blob_store::{BlobError, BlobHead, BlobPrefix, BlobStore, PartWriter, UploadTerms, check_key, holds};
 pub use caller_identity::{CallerArn, CallerIdentity, IdentityError};
 pub use checkpoint_signer::{CheckpointSigner, SignerError};
 pub use launcher::{ExecutorFate, LaunchError, LaunchRequest, Launcher};

@@ -34,7 +34,8 @@ async fn send(request: &Presigned, body: &[u8]) -> (StatusCode, Bytes) {
 
 #[tokio::test]
 async fn an_object_is_written_once_and_read_whole() {
-    for Store { name, blobs, .. } in &object_stores::all().await {
+    for store in &object_stores::all().await {
+        let Store { name, blobs, .. } = store;
         let key = "states/unit/workspace/one.tfstate";
         assert_eq!(blobs.head(key).await.unwrap(), None, "{name}");
         assert!(matches!(blobs.get(key).await, Err(BlobError::NotFound(_))), "{name}");
@@ -50,7 +51,7 @@ async fn an_object_is_written_once_and_read_whole() {
             Some(known) => assert_eq!(known, Sha256Digest::of(b"one"), "{name}"),
             None => {
                 eprintln!("{name}: HEAD tells no digest, so `holds` reads the object");
-                assert_eq!(*name, "moto");
+                assert!(["moto", "fake", "azurite"].iter().any(|server| store.is(server)), "{name}");
             }
         }
     }
@@ -74,7 +75,8 @@ async fn a_part_of_an_object_is_read_alone() {
         for (part, expected) in
             [(0..6, "abcdef"), (2..4, "cd"), (5..6, "f"), (4..99, "ef"), (6..9, ""), (9..9, ""), (3..3, "")]
         {
-            let read = blobs.get_part("letters", part.clone()).await.unwrap();
+            let read = blobs.get_part("letters", part.clone()).await;
+            let read = read.unwrap_or_else(|error| panic!("{name}: {part:?}: {error}"));
             assert_eq!(read, expected, "{name}: {part:?}");
         }
         assert_eq!(blobs.get_part("empty", 0..9).await.unwrap(), "", "{name}");
@@ -94,14 +96,14 @@ async fn an_empty_object_and_a_large_one_are_kept() {
     }
 }
 
-async fn write_whole(blobs: &dyn BlobStore, key: &str, bytes: Bytes) -> Result<(), BlobError> {
+pub async fn write_whole(blobs: &dyn BlobStore, key: &str, bytes: Bytes) -> Result<(), BlobError> {
     let mut writer = blobs.begin_parts(key, "text/plain").await?;
     writer.write(bytes).await?;
     writer.finish().await
 }
 
 /// Pieces of uneven lengths, some of them longer than a part of any store, all of them begun and written.
-async fn in_pieces(blobs: &dyn BlobStore, key: &str, bytes: &Bytes) -> Box<dyn PartWriter> {
+pub async fn in_pieces(blobs: &dyn BlobStore, key: &str, bytes: &Bytes) -> Box<dyn PartWriter> {
     let mut writer = blobs.begin_parts(key, "application/json").await.unwrap();
     let mut rest = bytes.clone();
     for length in [1, 0, 700_001, 11 << 20, 5 << 20].into_iter().cycle() {
@@ -114,7 +116,7 @@ async fn in_pieces(blobs: &dyn BlobStore, key: &str, bytes: &Bytes) -> Box<dyn P
     writer
 }
 
-fn varied(length: usize) -> Bytes {
+pub fn varied(length: usize) -> Bytes {
     (0..length).map(|at| (at % 251) as u8).collect::<Vec<_>>().into()
 }
 
@@ -156,7 +158,8 @@ async fn an_object_in_pieces_that_is_given_up_was_never_there() {
             drop(in_pieces(&**blobs, "given/up", &varied(length)).await);
             assert_eq!(blobs.head("given/up").await.unwrap(), None, "{name}");
         }
-        in_pieces(&**blobs, "given/up", &varied(7)).await.finish().await.unwrap();
+        let written = in_pieces(&**blobs, "given/up", &varied(7)).await.finish().await;
+        written.unwrap_or_else(|error| panic!("{name}: {error}"));
         assert!(blobs.get("given/up").await.unwrap() == varied(7), "{name}");
     }
 }
@@ -176,17 +179,20 @@ async fn two_writers_in_pieces_leave_the_object_of_one() {
 
 #[tokio::test]
 async fn a_missing_store_is_never_an_empty_one() {
-    for Store { name, missing, .. } in &object_stores::all().await {
+    for store in &object_stores::all().await {
+        let Store { name, missing, .. } = store;
         let is_missing = |result: Result<(), BlobError>| {
             assert!(matches!(result, Err(BlobError::StoreMissing { .. })), "{name}: {result:?}");
         };
         is_missing(missing.get("a").await.map(drop));
+        is_missing(missing.get_part("a", 0..1).await.map(drop));
+        is_missing(missing.get_part("a", 0..0).await.map(drop));
         is_missing(missing.head("a").await.map(drop));
         is_missing(missing.delete("a").await);
         for length in [1, 12 << 20] {
             let written = write_whole(&**missing, "b", varied(length)).await;
             // See below.
-            if *name != "s3s-fs" {
+            if !store.is("s3s-fs") {
                 is_missing(written);
             }
         }
@@ -194,7 +200,7 @@ async fn a_missing_store_is_never_an_empty_one() {
         if put.is_ok() {
             // Nothing is lost by it; what must never happen is that a missing bucket reads as an empty one.
             eprintln!("{name}: a write makes a missing bucket");
-            assert_eq!(*name, "s3s-fs");
+            assert!(store.is("s3s-fs"), "{name}");
         } else {
             is_missing(put);
         }
@@ -231,8 +237,9 @@ async fn keys_that_are_no_plain_paths_are_refused() {
 
 #[tokio::test]
 async fn thirty_two_writers_of_one_key_leave_the_object_of_one() {
-    for Store { name, blobs, .. } in &object_stores::all().await {
-        if *name == "s3s-fs" {
+    for store in &object_stores::all().await {
+        let Store { name, blobs, .. } = store;
+        if store.is("s3s-fs") {
             // It checks the condition, then writes. Our keys name one body each, so nobody races for one: who races
             // writes the same bytes, as the next test does.
             eprintln!("SKIP: s3s-fs: If-None-Match is not atomic");
@@ -273,14 +280,21 @@ async fn thirty_two_writers_of_the_same_bytes_all_succeed() {
 
 #[tokio::test]
 async fn a_signed_upload_takes_exactly_the_announced_bytes() {
-    for Store { name, blobs, .. } in &object_stores::all().await {
+    for store in &object_stores::all().await {
+        let Store { name, blobs, .. } = store;
         let (key, bytes) = ("uploads/x", b"the state".as_slice());
+        if !store.signs_uploads {
+            // Nobody asks: uploads go through the platform's own store.
+            let refused = blobs.presign_put(key, &terms(bytes), MINUTE).await;
+            assert!(matches!(refused, Err(BlobError::Refused(_))), "{name}: {refused:?}");
+            continue;
+        }
         let request = blobs.presign_put(key, &terms(bytes), MINUTE).await.unwrap();
         let (status, _) = send(&request, b"not state").await;
         if status.is_success() {
             // Whoever commits an upload asks `holds`, never the status alone.
             eprintln!("{name}: a signed upload took other bytes of the same length");
-            assert_eq!(*name, "moto", "the digest is not checked");
+            assert!(store.is("moto"), "{name}: the digest is not checked");
         }
         assert!(!holds(&**blobs, key, 9, Sha256Digest::of(bytes)).await.unwrap(), "{name}");
 
@@ -296,8 +310,12 @@ async fn a_signed_upload_takes_exactly_the_announced_bytes() {
 
 #[tokio::test]
 async fn a_signed_upload_cannot_be_turned_to_another_key_or_digest() {
-    for Store { name, blobs, .. } in &object_stores::all().await {
-        if *name == "moto" {
+    for store in &object_stores::all().await {
+        let Store { name, blobs, .. } = store;
+        if !store.signs_uploads {
+            continue;
+        }
+        if store.is("moto") {
             eprintln!("SKIP: moto: it does not check signatures");
             continue;
         }
@@ -319,18 +337,20 @@ async fn a_signed_upload_cannot_be_turned_to_another_key_or_digest() {
 
 #[tokio::test]
 async fn a_signed_download_gives_the_object_until_it_expires() {
-    for Store { name, blobs, .. } in &object_stores::all().await {
+    for store in &object_stores::all().await {
+        let Store { name, blobs, .. } = store;
         blobs.put("d/x", Bytes::from_static(b"content"), "application/json").await.unwrap();
         let request = blobs.presign_get("d/x", MINUTE).await.unwrap();
         assert!(request.headers.is_empty(), "{name}: a redirect can carry no headers");
         assert_eq!(send(&request, b"").await, (StatusCode::OK, Bytes::from_static(b"content")), "{name}");
-        if *name == "moto" {
+        if store.is("moto") {
             eprintln!("SKIP: moto: it does not check signatures");
             continue;
         }
         let brief = blobs.presign_get("d/x", Duration::from_secs(1)).await.unwrap();
         let deadline = Instant::now() + MINUTE / 2;
-        while send(&brief, b"").await.0 != StatusCode::FORBIDDEN {
+        // Google says that a request with an old signature is a bad one.
+        while !matches!(send(&brief, b"").await.0, StatusCode::FORBIDDEN | StatusCode::BAD_REQUEST) {
             assert!(Instant::now() < deadline, "{name}: an expired URL is still good");
             tokio::time::sleep(Duration::from_millis(100)).await;
         }

@@ -2,10 +2,12 @@
 
 mod audit;
 mod audit_restore;
+mod blob_faults;
 mod blobs;
 mod checkpoint_signers;
 pub mod fake_kms;
 mod function_program;
+mod gcs_uploads;
 mod grants;
 mod idempotency;
 mod idle;
