@@ -619,11 +619,13 @@ CREATE TABLE quarantined_states (
     resolved_at timestamp with time zone,
     resolved_by uuid,
     resolution text,
+    store_id uuid,
     expired_at timestamp with time zone,
     CONSTRAINT quarantined_states_business_unit_id_workspace_id_fkey FOREIGN KEY (business_unit_id, workspace_id) REFERENCES tfstates(business_unit_id, workspace_id) ON DELETE CASCADE,
     CONSTRAINT quarantined_states_once UNIQUE (workspace_id, sha256, reason),
     CONSTRAINT quarantined_states_pkey PRIMARY KEY (id),
-    CONSTRAINT quarantined_states_resolution_check CHECK ((resolution = ANY (ARRAY['promoted'::text, 'discarded'::text])))
+    CONSTRAINT quarantined_states_resolution_check CHECK ((resolution = ANY (ARRAY['promoted'::text, 'discarded'::text]))),
+    CONSTRAINT quarantined_states_store FOREIGN KEY (business_unit_id, store_id) REFERENCES state_stores(business_unit_id, id)
 );
 
 CREATE TABLE queue_units (
@@ -827,6 +829,30 @@ CREATE TABLE state_lock_waiters (
     CONSTRAINT state_lock_waiters_pkey PRIMARY KEY (workspace_id, lock_id)
 );
 
+CREATE TABLE state_stores (
+    id uuid NOT NULL,
+    business_unit_id uuid NOT NULL,
+    aws_account_id uuid,
+    azure_subscription_id uuid,
+    gcp_project_id uuid,
+    bucket text NOT NULL,
+    region text,
+    storage_account text,
+    prefix text,
+    created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    CONSTRAINT state_stores_account CHECK ((num_nonnulls(aws_account_id, azure_subscription_id, gcp_project_id) = 1)),
+    CONSTRAINT state_stores_aws CHECK (((aws_account_id IS NULL) = (region IS NULL))),
+    CONSTRAINT state_stores_aws_account FOREIGN KEY (business_unit_id, aws_account_id) REFERENCES aws_accounts(business_unit_id, id) ON DELETE CASCADE,
+    CONSTRAINT state_stores_azure CHECK (((azure_subscription_id IS NULL) = (storage_account IS NULL))),
+    CONSTRAINT state_stores_azure_subscription FOREIGN KEY (business_unit_id, azure_subscription_id) REFERENCES azure_subscriptions(business_unit_id, id) ON DELETE CASCADE,
+    CONSTRAINT state_stores_business_unit_id_fkey FOREIGN KEY (business_unit_id) REFERENCES business_units(id),
+    CONSTRAINT state_stores_gcp CHECK (((prefix IS NULL) OR (gcp_project_id IS NOT NULL))),
+    CONSTRAINT state_stores_gcp_project FOREIGN KEY (business_unit_id, gcp_project_id) REFERENCES gcp_projects(business_unit_id, id) ON DELETE CASCADE,
+    CONSTRAINT state_stores_pkey PRIMARY KEY (id),
+    CONSTRAINT state_stores_place UNIQUE NULLS NOT DISTINCT (business_unit_id, aws_account_id, azure_subscription_id, gcp_project_id, bucket, region, storage_account, prefix),
+    CONSTRAINT state_stores_unit UNIQUE (business_unit_id, id)
+);
+
 CREATE TABLE state_uploads (
     id uuid NOT NULL,
     business_unit_id uuid NOT NULL,
@@ -846,9 +872,11 @@ CREATE TABLE state_uploads (
     status text DEFAULT 'pending'::text NOT NULL,
     url_expires_at timestamp with time zone NOT NULL,
     created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    store_id uuid,
     CONSTRAINT state_uploads_business_unit_id_workspace_id_fkey FOREIGN KEY (business_unit_id, workspace_id) REFERENCES tfstates(business_unit_id, workspace_id) ON DELETE CASCADE,
     CONSTRAINT state_uploads_pkey PRIMARY KEY (id),
-    CONSTRAINT state_uploads_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'committed'::text, 'quarantined'::text, 'abandoned'::text])))
+    CONSTRAINT state_uploads_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'committed'::text, 'quarantined'::text, 'abandoned'::text]))),
+    CONSTRAINT state_uploads_store FOREIGN KEY (business_unit_id, store_id) REFERENCES state_stores(business_unit_id, id) ON DELETE SET NULL (store_id)
 );
 
 CREATE TABLE state_versions (
@@ -872,11 +900,13 @@ CREATE TABLE state_versions (
     resource_count bigint,
     emptied boolean DEFAULT false NOT NULL,
     contradiction text,
+    store_id uuid,
     expired_at timestamp with time zone,
     CONSTRAINT state_versions_business_unit_id_workspace_id_fkey FOREIGN KEY (business_unit_id, workspace_id) REFERENCES tfstates(business_unit_id, workspace_id) ON DELETE CASCADE,
     CONSTRAINT state_versions_md5_check CHECK ((length(md5) = 16)),
     CONSTRAINT state_versions_pkey PRIMARY KEY (id),
     CONSTRAINT state_versions_sha256_check CHECK ((length(sha256) = 32)),
+    CONSTRAINT state_versions_store FOREIGN KEY (business_unit_id, store_id) REFERENCES state_stores(business_unit_id, id),
     CONSTRAINT state_versions_unit UNIQUE (business_unit_id, id)
 );
 
@@ -942,6 +972,7 @@ CREATE TABLE tfstates (
     last_lock_generation bigint,
     accept_next_lineage boolean DEFAULT false NOT NULL,
     head_resource_count bigint,
+    head_store_id uuid,
     retention_checked_at timestamp with time zone,
     CONSTRAINT tfstates_head CHECK ((num_nonnulls(head_version_id, head_serial, head_lineage, head_key, head_size_bytes, head_md5, head_sha256) = ANY (ARRAY[0, 7]))),
     CONSTRAINT tfstates_lock CHECK (((lock_id IS NULL) = (lock_info IS NULL))),
@@ -1129,6 +1160,7 @@ CREATE TABLE workspaces (
     created_by uuid,
     created_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
     updated_at timestamp with time zone DEFAULT plumbline_now() NOT NULL,
+    state_backend text DEFAULT 'automatic'::text NOT NULL,
     locked_at timestamp with time zone,
     locked_by uuid,
     locked_who text,
@@ -1147,6 +1179,7 @@ CREATE TABLE workspaces (
     CONSTRAINT workspaces_path_status_check CHECK ((path_status = ANY (ARRAY['ok'::text, 'orphaned'::text, 'unknown'::text]))),
     CONSTRAINT workspaces_pkey PRIMARY KEY (id),
     CONSTRAINT workspaces_state_aws_account FOREIGN KEY (business_unit_id, state_aws_account_id) REFERENCES aws_accounts(business_unit_id, account_id),
+    CONSTRAINT workspaces_state_backend CHECK ((state_backend = ANY (ARRAY['automatic'::text, 'platform'::text, 's3'::text, 'azureblob'::text, 'gcs'::text]))),
     CONSTRAINT workspaces_state_writes_check CHECK ((state_writes = ANY (ARRAY['runs_only'::text, 'runs_and_people'::text]))),
     CONSTRAINT workspaces_tool_check CHECK ((tool = ANY (ARRAY['terraform'::text, 'tofu'::text]))),
     CONSTRAINT workspaces_unit UNIQUE (business_unit_id, id)
@@ -1216,6 +1249,8 @@ CREATE INDEX quarantined_states_expired ON public.quarantined_states USING btree
 
 CREATE INDEX quarantined_states_of_workspace ON public.quarantined_states USING btree (workspace_id, id DESC);
 
+CREATE INDEX quarantined_states_store ON public.quarantined_states USING btree (store_id) WHERE (store_id IS NOT NULL);
+
 CREATE UNIQUE INDEX rekeys_running ON public.rekeys USING btree (status) WHERE (status = 'running'::text);
 
 CREATE INDEX run_steps_to_compact ON public.run_steps USING btree (run_id) WHERE ((log_bytes > 0) AND (log_blob_id IS NULL));
@@ -1236,15 +1271,25 @@ CREATE INDEX sessions_user ON public.sessions USING btree (user_id, id);
 
 CREATE INDEX state_consumers_consumer ON public.state_consumers USING btree (business_unit_id, consumer_id);
 
+CREATE INDEX state_stores_of_aws_account ON public.state_stores USING btree (aws_account_id) WHERE (aws_account_id IS NOT NULL);
+
+CREATE INDEX state_stores_of_azure_subscription ON public.state_stores USING btree (azure_subscription_id) WHERE (azure_subscription_id IS NOT NULL);
+
+CREATE INDEX state_stores_of_gcp_project ON public.state_stores USING btree (gcp_project_id) WHERE (gcp_project_id IS NOT NULL);
+
 CREATE INDEX state_uploads_expired ON public.state_uploads USING btree (url_expires_at) WHERE (status = 'pending'::text);
 
 CREATE INDEX state_uploads_pending ON public.state_uploads USING btree (workspace_id) WHERE (status = 'pending'::text);
 
 CREATE INDEX state_uploads_settled ON public.state_uploads USING btree (created_at) WHERE (status <> 'pending'::text);
 
+CREATE INDEX state_uploads_store ON public.state_uploads USING btree (store_id) WHERE (store_id IS NOT NULL);
+
 CREATE INDEX state_versions_expired ON public.state_versions USING btree (id) WHERE (expired_at IS NOT NULL);
 
 CREATE INDEX state_versions_of_workspace ON public.state_versions USING btree (workspace_id, id DESC);
+
+CREATE INDEX state_versions_store ON public.state_versions USING btree (store_id) WHERE (store_id IS NOT NULL);
 
 CREATE UNIQUE INDEX tasks_dedupe ON public.tasks USING btree (business_unit_id, dedupe_key) WHERE (status = 'queued'::text);
 

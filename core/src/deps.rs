@@ -9,6 +9,7 @@ use crate::ids::IdSource;
 use crate::limits::Limits;
 use crate::ports::{BlobStore, CheckpointSigner, NamedSigner, Waker};
 use crate::secrets::Keyring;
+use crate::state_stores::OpenStores;
 
 /// The outside world as one value. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -17,6 +18,8 @@ pub struct Deps {
     pub db: Db,
     /// Large immutable objects.
     pub blobs: Arc<dyn BlobStore>,
+    /// Places in accounts of units, where their states lie.
+    pub state_stores: Arc<OpenStores>,
     /// Called after commits that made work due.
     pub waker: Arc<dyn Waker>,
     /// Where ids come from.

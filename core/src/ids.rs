@@ -95,6 +95,8 @@ ids! {
     QuarantinedStateId;
     /// One large state body on its way into the object store.
     StateUploadId;
+    /// One place outside the platform where states lie.
+    StateStoreId;
     /// One resource in the index of what states contain.
     ResourceId;
     /// One immutable object in the object store.

@@ -36,6 +36,7 @@ pub mod resources;
 pub mod runs;
 pub mod secrets;
 pub mod sessions;
+pub mod state_stores;
 pub mod tasks;
 pub mod text;
 pub mod tfstates;

@@ -13,8 +13,9 @@ use plumbline_core::db::{Connect, Db, PgMode, Query as _};
 use plumbline_core::ids::IdSource;
 use plumbline_core::ports::Waker as _;
 use plumbline_core::secrets::Keyring;
+use plumbline_core::state_stores::OpenStores;
 use plumbline_core::users::{UserError, service::bootstrap_admin};
-use plumbline_runtime::Environment;
+use plumbline_runtime::{AccountStores, Environment, StoreEndpoints};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -201,6 +202,9 @@ async fn assemble(
     let deps = Deps {
         db: Db::new(&Connect { url: cluster.url(DATABASE), pool_size: POOL_SIZE, mode: PgMode::Direct })?,
         blobs: functions::blobs(&access),
+        state_stores: Arc::new(OpenStores::new(Arc::new(AccountStores::at(
+            StoreEndpoints::from_environment(&Environment::of_process()),
+        )))),
         waker: Arc::new(waker.clone()),
         ids: IdSource,
         keys: Arc::new(secrets.keys.clone()),

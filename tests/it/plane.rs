@@ -81,6 +81,7 @@ impl TestPlane {
         let deps = Deps {
             db,
             blobs: Arc::new(DirectoryStore::new(directory.path(), "http://127.0.0.1:9/blobs", blobs_key)),
+            state_stores: Arc::default(),
             waker: Arc::new(NoWaker),
             ids: IdSource,
             keys: Arc::new(keys),

@@ -26,6 +26,8 @@ where
         (Some("NoSuchKey" | "NotFound"), _) | (_, Some(404)) => BlobError::NotFound(key.to_owned()),
         (_, Some(409 | 412)) => BlobError::Conflict(key.to_owned()),
         (Some(code), _) if PASSING.contains(&code) => BlobError::Unavailable(reason),
+        // The bucket is in another region than the one that was asked.
+        (_, Some(300..=399)) => BlobError::Refused(reason),
         (_, Some(400..=428 | 430..=499)) => BlobError::Refused(reason),
         _ => BlobError::Unavailable(reason),
     }

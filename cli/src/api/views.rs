@@ -45,6 +45,7 @@ pub struct Workspace {
     #[serde(default)]
     pub tags: BTreeMap<String, String>,
     pub state_writes: Option<String>,
+    pub state_backend: Option<String>,
     pub drift_status: Option<String>,
     pub active_run_id: Option<String>,
     pub blocked: Option<Blocked>,

@@ -268,6 +268,7 @@ fn describe(version: &StateVersion) -> String {
         ("size", Some(bytes(version.size_bytes))),
         ("resources", version.resource_count.map(|count| count.to_string())),
         ("emptied", version.emptied.then(|| "yes: the version before had resources".into())),
+        ("stored in", version.stored_in.clone()),
         ("contradiction", version.contradiction.clone()),
         ("sha256", Some(version.sha256.clone())),
         ("terraform", version.terraform_version.clone()),

@@ -147,6 +147,9 @@ pub struct Fields {
     /// Who may write its state: `runs_only` or `runs_and_people`.
     #[arg(long, value_name = "WHO")]
     state_writes: Option<String>,
+    /// Which kind of store its state goes to: `automatic`, `platform`, `s3`, `azureblob` or `gcs`.
+    #[arg(long, value_name = "KIND")]
+    state_backend: Option<String>,
     /// A registered AWS account whose credentials runs get instead of the account's own; `none` clears it.
     #[arg(long, value_name = "NUMBER")]
     state_aws_account_id: Option<String>,
@@ -177,6 +180,7 @@ impl Fields {
             ("tool", &self.tool),
             ("tool_version", &self.tool_version),
             ("state_writes", &self.state_writes),
+            ("state_backend", &self.state_backend),
         ];
         let mut named: Map<String, Value> = texts
             .into_iter()

@@ -51,12 +51,14 @@ pub struct UsedBy {
     pub workspaces: Vec<String>,
     /// Clusters whose plugins use its credentials.
     pub clusters: Vec<String>,
+    /// Workspaces with versions of their state in its bucket or container; they may lie where it said earlier.
+    pub states: Vec<String>,
 }
 
 impl UsedBy {
     /// Whether nobody does.
     pub fn is_nobody(&self) -> bool {
-        self.workspaces.is_empty() && self.clusters.is_empty()
+        self.workspaces.is_empty() && self.clusters.is_empty() && self.states.is_empty()
     }
 }
 

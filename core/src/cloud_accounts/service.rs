@@ -8,10 +8,11 @@ use crate::Deps;
 use crate::access::{Ctx, Permission};
 use crate::audit::{Action, Entry};
 use crate::business_units;
-use crate::db::Tx;
+use crate::db::{DbError, Tx};
 use crate::ids::{BusinessUnitId, TaskId};
 use crate::issuer_keys::{self, IssuerOff};
 use crate::secrets::SealError;
+use crate::state_stores::{self, StoreAccount};
 use crate::tasks::{self, NewTask, TaskKind};
 use crate::workspaces::InvalidField;
 
@@ -43,6 +44,11 @@ pub(super) fn masked<T>(
         Err(SealError::Unreadable(_)) => Ok(MaskedSecret::unreadable()),
         Err(error @ SealError::Key(_)) => Err(error),
     }
+}
+
+/// The same, and whose states lie in its places.
+pub(super) async fn and_states(tx: &Tx<'_>, used: UsedBy, account: StoreAccount) -> Result<UsedBy, DbError> {
+    Ok(UsedBy { states: state_stores::service::holders(tx, account).await?, ..used })
 }
 
 /// Refuses while somebody uses it. The caller has locked the account's row against new references.

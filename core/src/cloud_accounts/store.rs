@@ -30,6 +30,7 @@ pub(super) async fn users_of_aws_account(
     Ok(UsedBy {
         workspaces: names(tx, WORKSPACES_OF_AWS_ACCOUNT, unit, &account_id).await?,
         clusters: names(tx, CLUSTERS_OF_AWS_ACCOUNT, unit, &account_id).await?,
+        ..UsedBy::default()
     })
 }
 
@@ -66,7 +67,7 @@ async fn workspaces(
     unit: BusinessUnitId,
     account: &dyn Param,
 ) -> Result<UsedBy, DbError> {
-    Ok(UsedBy { workspaces: names(tx, sql, unit, account).await?, clusters: Vec::new() })
+    Ok(UsedBy { workspaces: names(tx, sql, unit, account).await?, ..UsedBy::default() })
 }
 
 async fn names(

@@ -43,6 +43,7 @@ migrations! {
     1016 "issuer";
     1017 "run_secret_retention";
     1018 "resources";
+    1019 "state_stores";
     1020 "state_rules";
     1021 "audit_cost";
 }

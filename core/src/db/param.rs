@@ -73,5 +73,5 @@ macro_rules! optional_ids {
 optional_ids! {
     BusinessUnitId UserId WorkspaceId RunId TaskId ExecutorId StateVersionId QuarantinedStateId StateUploadId BlobId
     ArtifactId SessionId ApiKeyId TrustRuleId JwtSecretId IssuerKeyId GitCredentialId AwsAccountId AzureSubscriptionId
-    GcpProjectId ClusterId VariableId VariableSetId
+    GcpProjectId StateStoreId ClusterId VariableId VariableSetId
 }

@@ -13,6 +13,7 @@ use crate::audit::{self, Action, Entry};
 use crate::db::Tx;
 use crate::ids::TaskId;
 use crate::secrets::{Domain, Place, SealError, SecretText};
+use crate::state_stores::StateBackend;
 use crate::tasks::{self, NewTask, TaskKind};
 use crate::workspaces::service::local_repos;
 use crate::workspaces::{
@@ -100,6 +101,7 @@ pub(super) fn settings_for(entry: ImportEntry, repo_url: &str, repo_ref: &str) -
         tool_version: None,
         tags: std::collections::BTreeMap::new(),
         state_writes: StateWrites::RunsOnly,
+        state_backend: StateBackend::default(),
         webhook_enabled: false,
         state_aws_account_id: None,
         azure_subscription_id,

@@ -50,6 +50,14 @@ pub enum BlobError {
     /// The store refuses us for good: credentials, permissions.
     #[error("the object store refused: {0}")]
     Refused(String),
+    /// The store is somebody's own and cannot be used as they have set it up: a fault that they can mend.
+    #[error("{name} cannot be used: {reason}")]
+    Unusable {
+        /// Which store, and whose.
+        name: String,
+        /// Why.
+        reason: String,
+    },
     /// Passes by itself.
     #[error("the object store cannot be reached: {0}")]
     Unavailable(String),

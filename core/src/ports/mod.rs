@@ -5,6 +5,7 @@ mod blob_store;
 mod caller_identity;
 mod checkpoint_signer;
 mod launcher;
+mod state_stores;
 mod token_signer;
 mod waker;
 
@@ -12,5 +13,6 @@ pub use blob_store::{BlobError, BlobHead, BlobPrefix, BlobStore, PartWriter, Upl
 pub use caller_identity::{CallerArn, CallerIdentity, IdentityError};
 pub use checkpoint_signer::{CheckpointSigner, SignerError};
 pub use launcher::{ExecutorFate, LaunchError, LaunchRequest, Launcher};
+pub use state_stores::{OpenError, OpenedStore, StateStores};
 pub use token_signer::{NamedSigner, TokenSigner};
 pub use waker::Waker;

@@ -5,6 +5,7 @@ use crate::access::AccessError;
 use crate::db::DbError;
 use crate::ids::QuarantinedStateId;
 use crate::ports::BlobError;
+use crate::state_stores::StateStoreError;
 use crate::workspaces::Locked;
 
 /// What the use cases of the state can say went wrong.
@@ -135,6 +136,15 @@ pub enum StateError {
     /// The database.
     #[error(transparent)]
     Db(#[from] DbError),
+}
+
+impl From<StateStoreError> for StateError {
+    fn from(error: StateStoreError) -> Self {
+        match error {
+            StateStoreError::Store(error) => error.into(),
+            StateStoreError::Db(error) => error.into(),
+        }
+    }
 }
 
 impl From<Unreadable> for StateError {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::digest::Sha256Digest;
-use crate::ids::{QuarantinedStateId, RunId, StateVersionId, UserId, WorkspaceId};
+use crate::ids::{QuarantinedStateId, RunId, StateStoreId, StateVersionId, UserId, WorkspaceId};
 use crate::workspaces::Locked;
 
 /// The newest accepted version of a workspace's state.
@@ -25,6 +25,8 @@ pub struct StateHead {
     pub md5: [u8; 16],
     /// Its name in the object store.
     pub key: String,
+    /// Which store; `None` is the platform's own.
+    pub store_id: Option<StateStoreId>,
 }
 
 /// Who may write a workspace's state.
@@ -219,6 +221,8 @@ pub struct StateVersionView {
     pub rolled_back_from: Option<StateVersionId>,
     /// Whether it is the newest.
     pub is_current: bool,
+    /// Where its body lies: a bucket or container of an account. Absent: in the installation's own store.
+    pub stored_in: Option<String>,
     /// When it was accepted.
     pub created_at: DateTime<Utc>,
 }

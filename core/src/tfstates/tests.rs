@@ -104,6 +104,7 @@ fn head(serial: i64, lineage: &str, body: &str) -> StateHead {
         sha256: Sha256Digest::of(body.as_bytes()),
         md5: [0; 16],
         key: "k".into(),
+        store_id: None,
     }
 }
 

@@ -12,6 +12,7 @@ use crate::business_units;
 use crate::ids::WorkspaceId;
 use crate::ports::BlobError;
 use crate::runs::RunStatus;
+use crate::state_stores::{self, StateStoreError};
 
 /// Deletes a workspace with its runs and state history. Never destroys what the state names: a workspace whose state
 /// has resources, or whose state cannot be read, needs `force`.
@@ -74,9 +75,18 @@ async fn state_has_resources(deps: &Deps, facts: &DeletionFacts) -> Result<bool,
     if head.opaque {
         return Ok(true);
     }
-    let body = match deps.blobs.get(&head.key).await {
+    let read = match state_stores::service::opened(deps, head.store_id).await {
+        Ok(blobs) => blobs.get(&head.key).await,
+        Err(StateStoreError::Store(error)) => Err(error),
+        Err(error) => return Err(error.into()),
+    };
+    let body = match read {
         Ok(body) => body,
         Err(BlobError::NotFound(_)) => return Ok(true),
+        // Somebody's own store, perhaps gone for good: with force the workspace can go, too.
+        Err(BlobError::StoreMissing { .. } | BlobError::Unusable { .. }) if head.store_id.is_some() => {
+            return Ok(true);
+        }
         Err(error) => return Err(error.into()),
     };
     let read = serde_json::from_slice::<Resources>(&body).ok();

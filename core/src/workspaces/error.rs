@@ -7,6 +7,7 @@ use crate::ids::RunId;
 use crate::ports::BlobError;
 use crate::runs::RunError;
 use crate::secrets::SealError;
+use crate::state_stores::StateStoreError;
 
 /// Why something with a workspace did not work.
 #[derive(Debug, thiserror::Error)]
@@ -108,6 +109,15 @@ impl From<DbError> for WorkspaceError {
                 None => Self::Db(error),
             },
             _ => Self::Db(error),
+        }
+    }
+}
+
+impl From<StateStoreError> for WorkspaceError {
+    fn from(error: StateStoreError) -> Self {
+        match error {
+            StateStoreError::Store(error) => error.into(),
+            StateStoreError::Db(error) => error.into(),
         }
     }
 }

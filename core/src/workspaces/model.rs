@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::TagFilter;
 use crate::ids::{BusinessUnitId, ClusterId, RunId, UserId, WorkspaceId};
+use crate::state_stores::StateBackend;
 
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident => $word:literal,)* }) => {
@@ -155,6 +156,8 @@ pub struct Workspace {
     pub tags: BTreeMap<String, String>,
     /// Who may write its state.
     pub state_writes: StateWrites,
+    /// Which kind of store new versions of its state go to.
+    pub state_backend: StateBackend,
     /// Whether a push starts runs.
     pub webhook_enabled: bool,
     /// A registered AWS account whose credentials runs get instead of those of `aws_account_id`.
@@ -227,6 +230,9 @@ pub struct NewWorkspace {
     /// Who may write its state.
     #[serde(default = "runs_only")]
     pub state_writes: StateWrites,
+    /// Which kind of store new versions of its state go to.
+    #[serde(default)]
+    pub state_backend: StateBackend,
     /// Whether a push starts runs.
     #[serde(default)]
     pub webhook_enabled: bool,
@@ -288,6 +294,7 @@ pub struct WorkspaceChange {
     /// Replaces all tags.
     pub tags: Option<BTreeMap<String, String>>,
     pub state_writes: Option<StateWrites>,
+    pub state_backend: Option<StateBackend>,
     pub webhook_enabled: Option<bool>,
     /// `null` goes back to the credentials of `aws_account_id`.
     #[serde(deserialize_with = "present")]
@@ -332,6 +339,7 @@ impl WorkspaceChange {
             tool_version: self.tool_version.unwrap_or(now.tool_version),
             tags: self.tags.unwrap_or(now.tags),
             state_writes: self.state_writes.unwrap_or(now.state_writes),
+            state_backend: self.state_backend.unwrap_or(now.state_backend),
             webhook_enabled: self.webhook_enabled.unwrap_or(now.webhook_enabled),
             state_aws_account_id: self.state_aws_account_id.unwrap_or(now.state_aws_account_id),
             azure_subscription_id: self.azure_subscription_id.unwrap_or(now.azure_subscription_id),

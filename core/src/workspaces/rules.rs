@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::model::{NewWorkspace, StateWrites, Tool, WorkspaceKind};
 use super::{RepoUrl, check_branch};
 use crate::ids::ClusterId;
+use crate::state_stores::StateBackend;
 
 /// The word for "in no account" and "in no region".
 const GLOBAL: &str = "global";
@@ -57,6 +58,7 @@ pub struct Settings {
     tool_version: Option<String>,
     tags: BTreeMap<String, String>,
     state_writes: StateWrites,
+    state_backend: StateBackend,
     webhook_enabled: bool,
     links: Links,
 }
@@ -98,6 +100,7 @@ impl Settings {
             tool: new.tool,
             tool_version: new.tool_version,
             state_writes: new.state_writes,
+            state_backend: new.state_backend,
             webhook_enabled: new.webhook_enabled,
             links: Links {
                 state_aws_account_id: new.state_aws_account_id,
@@ -155,6 +158,10 @@ impl Settings {
 
     pub fn state_writes(&self) -> StateWrites {
         self.state_writes
+    }
+
+    pub fn state_backend(&self) -> StateBackend {
+        self.state_backend
     }
 
     pub fn webhook_enabled(&self) -> bool {

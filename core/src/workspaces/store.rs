@@ -6,14 +6,15 @@ use uuid::Uuid;
 use super::{Blocked, Links, Locked, Settings, Workspace, WorkspaceFilter};
 use crate::access::Scope;
 use crate::db::{DbError, Query, Row, Tx};
-use crate::ids::{BusinessUnitId, RunId, StateVersionId, UserId, WorkspaceId};
+use crate::ids::{BusinessUnitId, RunId, StateStoreId, StateVersionId, UserId, WorkspaceId};
+use crate::state_stores::StateBackend;
 
 macro_rules! select {
     ($rest:literal) => {
         concat!(
             "SELECT id, business_unit_id, name, kind, environment, aws_account_id, region, repo_url, repo_ref,
-                    tf_working_dir, tool, tool_version, tags, state_writes, webhook_enabled, state_aws_account_id,
-                    azure_subscription_id, gcp_project_id, cluster_id, path_status, drift_status, active_run_id, blocked_at, blocked_reason, blocked_run_id, locked_at, locked_by,
+                    tf_working_dir, tool, tool_version, tags, state_writes, state_backend, webhook_enabled,
+                    state_aws_account_id, azure_subscription_id, gcp_project_id, cluster_id, path_status, drift_status, active_run_id, blocked_at, blocked_reason, blocked_run_id, locked_at, locked_by,
                     locked_who, locked_reason, version, created_at, updated_at
              FROM workspaces ",
             $rest
@@ -44,6 +45,7 @@ fn workspace(row: &Row) -> Result<Workspace, DbError> {
         tool_version: row.get("tool_version"),
         tags: serde_json::from_value(row.get("tags")).map_err(|_| unknown("tags"))?,
         state_writes: word!("state_writes", super::StateWrites),
+        state_backend: word!("state_backend", StateBackend),
         webhook_enabled: row.get("webhook_enabled"),
         state_aws_account_id: row.get("state_aws_account_id"),
         azure_subscription_id: row.get("azure_subscription_id"),
@@ -118,6 +120,7 @@ pub(super) async fn insert(
             &settings.links().azure_subscription_id,
             &settings.links().gcp_project_id,
             &settings.links().cluster_id,
+            &settings.state_backend().as_str(),
         ],
     )
     .await?;
@@ -278,6 +281,7 @@ pub(super) async fn update(
                 &settings.links().azure_subscription_id,
                 &settings.links().gcp_project_id,
                 &settings.links().cluster_id,
+                &settings.state_backend().as_str(),
             ],
         )
         .await?;
@@ -347,6 +351,8 @@ pub(super) struct DeletionFacts {
 pub(super) struct StateObject {
     pub version_id: StateVersionId,
     pub key: String,
+    /// `None`: in the platform's own store.
+    pub store_id: Option<StateStoreId>,
     pub opaque: bool,
 }
 
@@ -363,6 +369,7 @@ pub(super) async fn deletion_facts(
         head: row.get::<_, Option<StateVersionId>>("head_id").map(|version_id| StateObject {
             version_id,
             key: row.get("head_key"),
+            store_id: row.get("head_store_id"),
             opaque: row.get("head_opaque"),
         }),
     }))

@@ -235,6 +235,16 @@ impl From<plumbline_core::ports::BlobError> for Problem {
                     "The bucket or directory {name} is not there ({reason}). Nothing was lost; restore it."
                 ),
             ),
+            BlobError::Unusable { name, reason } => Self::new(
+                StatusCode::FAILED_DEPENDENCY,
+                "state-store-unusable",
+                "The store of this state cannot be used",
+                format!(
+                    "The state lies in {name}, which cannot be used: {reason}. Nothing was lost; once this is mended \
+                     the same request works."
+                ),
+            )
+            .with("store", name.as_str()),
             BlobError::Unavailable(_) => {
                 tracing::warn!(error = %error, "the object store is not available");
                 Self::unavailable("The object store cannot be reached at the moment.")

@@ -97,6 +97,17 @@ GRANT INSERT ON state_versions TO plumbline_tfstate;
 -- Only to lock the row FOR SHARE, which Postgres allows to those who may update any column.
 GRANT UPDATE (last_seen_at) ON executors TO plumbline_tfstate;
 
+-- States lie in accounts of units. Whoever reads or writes bodies sees where, and what lets it in there; nothing else of an
+-- account. Places are added and never changed.
+GRANT SELECT (id, business_unit_id, account_id, state_bucket, state_bucket_region, keys_sealed, apply_role_arn, external_id,
+    oidc_audience, default_region, version) ON aws_accounts TO plumbline_tfstate, plumbline_worker, plumbline_reconciler;
+GRANT SELECT (id, business_unit_id, subscription_id, tenant_id, client_id, state_storage_account, state_container,
+    client_secret_sealed, version) ON azure_subscriptions TO plumbline_tfstate, plumbline_worker, plumbline_reconciler;
+GRANT SELECT (id, business_unit_id, project_id, state_bucket, state_prefix, service_account_sealed, version)
+    ON gcp_projects TO plumbline_tfstate, plumbline_worker, plumbline_reconciler;
+GRANT SELECT ON state_stores TO plumbline_api, plumbline_tfstate, plumbline_callback, plumbline_worker, plumbline_reconciler;
+GRANT INSERT ON state_stores TO plumbline_api, plumbline_tfstate, plumbline_callback, plumbline_reconciler;
+
 -- signin: whom the identity provider vouches for, and what groups give. No password, no session, no secret of any token.
 GRANT SELECT (id, email, display_name, is_superadmin, superadmin_by_group, disabled_at, has_password, must_change_password,
     password_set_by, token_generation, oidc_issuer, oidc_subject) ON users TO plumbline_signin;

@@ -6,14 +6,19 @@ use std::sync::Arc;
 use plumbline_core::db::Db;
 use plumbline_core::ids::IdSource;
 use plumbline_core::secrets::SecretText;
+use plumbline_core::state_stores::OpenStores;
 use plumbline_core::{Deps, Endpoints};
 
+use crate::account_stores::AccountStores;
 use crate::functions::Function;
 use crate::overrides::overrides;
 use crate::{database, keys, limits, signers, stores};
 
 /// Where STS answers, instead of its public addresses.
 pub(crate) const STS_ENDPOINT: &str = "PLUMBLINE_STS_ENDPOINT";
+
+/// Where Azure's directories answer.
+pub(crate) const AZURE_LOGIN_ENDPOINT: &str = "PLUMBLINE_AZURE_LOGIN_ENDPOINT";
 
 /// What is wrong with a setting. Never holds its value.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -98,6 +103,7 @@ pub async fn deps_from(environment: &Environment) -> anyhow::Result<Deps> {
     Ok(Deps {
         db: database::pool(environment)?,
         blobs: stores::blob_store(environment, &keys, &public_url).await?,
+        state_stores: Arc::new(OpenStores::new(Arc::new(AccountStores::from_environment(environment)))),
         waker: stores::waker(environment).await?,
         ids: IdSource,
         keys: Arc::new(keys),
@@ -123,7 +129,7 @@ fn endpoints(environment: &Environment) -> Endpoints {
         None => usual,
     };
     Endpoints {
-        azure_directories: of("PLUMBLINE_AZURE_LOGIN_ENDPOINT", usual.azure_directories),
+        azure_directories: of(AZURE_LOGIN_ENDPOINT, usual.azure_directories),
         azure: of("PLUMBLINE_AZURE_ENDPOINT", usual.azure),
         google_oauth: of("PLUMBLINE_GOOGLE_OAUTH_ENDPOINT", usual.google_oauth),
         slack: of("PLUMBLINE_SLACK_ENDPOINT", usual.slack),

@@ -74,7 +74,8 @@ impl Function {
                 Domain::Gcp,
                 Domain::Kubernetes,
             ],
-            Self::Tfstate => &[Domain::Sessions],
+            // States lie in accounts of units: whoever reads, writes or removes bodies gets into those.
+            Self::Tfstate => &[Domain::Sessions, Domain::Aws, Domain::Azure, Domain::Gcp],
             // The client's secret is a setting of the platform; no other sealed value can be read with its role.
             Self::Signin => &[Domain::Signin, Domain::Config],
             // Bundles carry what lets git and clouds in; nobody else's secrets are opened there.
@@ -89,12 +90,14 @@ impl Function {
                 Domain::Gcp,
                 Domain::Kubernetes,
             ],
-            Self::Worker => &[Domain::Executors],
+            // It indexes states.
+            Self::Worker => &[Domain::Executors, Domain::Aws, Domain::Azure, Domain::Gcp],
             // What it tries belongs to units; nothing of the platform's.
             Self::Outbound => {
                 &[Domain::Git, Domain::Aws, Domain::Azure, Domain::Gcp, Domain::Kubernetes, Domain::Config]
             }
-            Self::Reconciler => &[Domain::Executors, Domain::Audit],
+            // It settles uploads and removes old versions, wherever they lie.
+            Self::Reconciler => &[Domain::Executors, Domain::Audit, Domain::Aws, Domain::Azure, Domain::Gcp],
         }
     }
 
@@ -114,16 +117,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_reconciler_can_open_secrets_only_while_a_root_key_is_replaced() {
+    fn the_reconciler_can_open_other_secrets_than_of_accounts_only_while_a_root_key_is_replaced() {
         let (old, new) = ("an old root key, 32 characters or more", "a new root key, 32 characters or more");
         let (one, two) = (Keyring::from_root(new), Keyring::from_roots(new, &[old]));
         let (one, two) = (one.expect("a root"), two.expect("two roots"));
         for domain in Domain::ALL.into_iter().filter(|domain| domain.seals()) {
-            assert!(Function::Reconciler.keys(&one).key(domain).is_err(), "{domain:?}");
+            // Accounts of units, where states lie.
+            let is_account = [Domain::Aws, Domain::Azure, Domain::Gcp].contains(&domain);
+            assert_eq!(Function::Reconciler.keys(&one).key(domain).is_ok(), is_account, "{domain:?}");
             assert!(Function::Reconciler.keys(&two).key(domain).is_ok(), "{domain:?}");
             let has = |function: Function| function.keys(&two).key(domain).is_ok();
             let checks_tokens = domain == Domain::Sessions;
-            assert!(!has(Function::Worker) && has(Function::Tfstate) == checks_tokens, "{domain:?}");
+            assert_eq!(has(Function::Worker), is_account, "{domain:?}");
+            assert_eq!(has(Function::Tfstate), checks_tokens || is_account, "{domain:?}");
         }
         assert!(Function::Reconciler.keys(&two).key(Domain::Blobs).is_err(), "it seals nothing");
     }

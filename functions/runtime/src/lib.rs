@@ -22,11 +22,13 @@
 //! | `PLUMBLINE_ISSUER_KMS_KEYS` | keys of AWS KMS, with commas between, that sign tokens for clouds one after the other; default: keys in the database |
 //! | `PLUMBLINE_LAUNCHER` | `ecs` (default) or `local`: where executors run |
 //! | `PLUMBLINE_EXECUTOR_ROLE`, `PLUMBLINE_STS_ENDPOINT` | how `callback` knows executors on ECS |
+//! | `PLUMBLINE_STATE_S3_ENDPOINT`, `PLUMBLINE_STATE_AZURE_ENDPOINT`, `PLUMBLINE_STATE_GCS_ENDPOINT` | where stores of accounts answer, instead of their clouds: for emulators |
 //! | `PLUMBLINE_LIMIT_<NAME>` | overrides a limit: `30` or `30s`, `5m`, `4h`; bytes as `1048576`, `256KiB`, `5MiB` |
 //! | `PLUMBLINE_LOG` | filter of the logs, as `info` (default) or `plumbline_core=debug` |
 //!
 //! A wrong setting is named in a sentence with its meaning, never with its value: values may be secrets.
 
+mod account_stores;
 mod database;
 mod environment;
 mod functions;
@@ -38,6 +40,7 @@ mod overrides;
 mod signers;
 mod stores;
 
+pub use account_stores::{AccountStores, StoreEndpoints};
 pub use environment::{
     Environment, SettingError, database_from_environment, deps_from, deps_from_environment, launcher_url,
 };

@@ -29,6 +29,7 @@ mod state_people_uploads;
 mod state_refusals;
 mod state_retention;
 mod state_sharing;
+mod state_stores;
 mod state_uploads;
 mod state_versions;
 mod terraform_client;

@@ -41,7 +41,7 @@ fn machines(serial: i64, lineage: &str, count: usize) -> String {
 }
 
 /// Sweeps as the reconciler, then indexes as the worker, until nothing is left. Returns what the tasks found.
-async fn bring_up_to_date(backend: &Backend) -> Vec<Value> {
+pub(super) async fn bring_up_to_date(backend: &Backend) -> Vec<Value> {
     sweeps::enqueue_due(&backend.plane.as_function(Function::Reconciler)).await.unwrap();
     let worker = backend.plane.as_function(Function::Worker);
     let mut found = Vec::new();

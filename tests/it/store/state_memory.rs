@@ -24,10 +24,10 @@ use crate::plane::TestPlane;
 
 const PATIENCE: Duration = Duration::from_secs(180);
 const STATE_BYTES: usize = 120 << 20;
-const RESIDENT_KILOBYTES_MAX: u64 = 80 << 10;
+pub(super) const RESIDENT_KILOBYTES_MAX: u64 = 80 << 10;
 
 /// A function's program that is invoked with one event after the other. Killed when dropped.
-struct Program {
+pub(super) struct Program {
     child: Child,
     events: mpsc::Sender<Vec<u8>>,
     answers: mpsc::Receiver<Bytes>,
@@ -40,6 +40,17 @@ struct Exchange {
 
 impl Program {
     async fn start(function: Function, name: &str, plane: &TestPlane, store_url: &str) -> Self {
+        Self::start_with(function, name, plane, store_url, ("test-key", "test-secret")).await
+    }
+
+    /// With other keys of the store.
+    pub(super) async fn start_with(
+        function: Function,
+        name: &str,
+        plane: &TestPlane,
+        store_url: &str,
+        (key, secret): (&str, &str),
+    ) -> Self {
         let (events, inbox) = mpsc::channel(1);
         let (outbox, answers) = mpsc::channel(1);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -69,8 +80,9 @@ impl Program {
             ("PLUMBLINE_EXECUTOR_PROGRAM", &plumbline_tests::bin("executor-task").display().to_string()),
             ("PLUMBLINE_EXECUTOR_DIRECTORY", "/nowhere"),
             ("AWS_ENDPOINT_URL_S3", store_url),
-            ("AWS_ACCESS_KEY_ID", "test-key"),
-            ("AWS_SECRET_ACCESS_KEY", "test-secret"),
+            ("PLUMBLINE_STATE_S3_ENDPOINT", store_url),
+            ("AWS_ACCESS_KEY_ID", key),
+            ("AWS_SECRET_ACCESS_KEY", secret),
             ("AWS_REGION", "us-east-1"),
             ("AWS_EC2_METADATA_DISABLED", "true"),
         ] {
@@ -86,7 +98,7 @@ impl Program {
         serde_json::from_slice(&answer.expect("an answer")).unwrap_or(Value::Null)
     }
 
-    async fn call(&mut self, method: &str, path: &str, token: &str) -> Value {
+    pub(super) async fn call(&mut self, method: &str, path: &str, token: &str) -> Value {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         let event = json!({
             "version": "2.0", "routeKey": "$default", "rawPath": path, "rawQueryString": query,
@@ -108,7 +120,7 @@ impl Program {
     }
 
     /// The most that was resident at any time, in kilobytes.
-    fn peak(&self) -> u64 {
+    pub(super) fn peak(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find(|line| line.starts_with("VmHWM")).expect("a peak");
         line.split_whitespace().nth(1).unwrap().parse().unwrap()

@@ -17,30 +17,35 @@ resource "terraform_data" "one" { input = var.value }
 output "value" { value = terraform_data.one.output }
 "#;
 
-struct Terraform {
-    backend: Backend,
+pub(super) struct Terraform {
+    pub(super) backend: Backend,
     address: String,
     directory: tempfile::TempDir,
+}
+
+/// Whether there is a terraform; if not, it is said why a test does nothing.
+pub(super) async fn is_there() -> bool {
+    let found =
+        Command::new("terraform").arg("version").stdout(Stdio::null()).stderr(Stdio::null()).status().await;
+    let is_there = found.is_ok_and(|status| status.success());
+    if !is_there {
+        eprintln!("SKIP: terraform was not found on the PATH");
+    }
+    is_there
 }
 
 impl Terraform {
     /// `None`, with the reason printed, where there is no terraform.
     async fn start() -> Option<Self> {
-        let found = Command::new("terraform")
-            .arg("version")
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status()
-            .await;
-        if !found.is_ok_and(|status| status.success()) {
-            eprintln!("SKIP: terraform was not found on the PATH");
-            return None;
-        }
-        let backend = Backend::start().await;
+        if is_there().await { Some(Self::at(Backend::start().await).await) } else { None }
+    }
+
+    /// Works on the state of this backend. The caller knows that there is a terraform.
+    pub(super) async fn at(backend: Backend) -> Self {
         let address = backend.serve().await + &backend.path();
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("main.tf"), MODULE).unwrap();
-        Some(Self { backend, address, directory })
+        Self { backend, address, directory }
     }
 
     async fn run(&self, arguments: &[&str]) -> Output {
@@ -66,7 +71,7 @@ impl Terraform {
             .unwrap()
     }
 
-    async fn ok(&self, arguments: &[&str]) -> String {
+    pub(super) async fn ok(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments).await;
         assert!(output.status.success(), "terraform {arguments:?}\n{}", text(&output));
         String::from_utf8(output.stdout).unwrap()
@@ -81,7 +86,7 @@ fn text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-const APPLY: [&str; 4] = ["apply", "-auto-approve", "-input=false", "-no-color"];
+pub(super) const APPLY: [&str; 4] = ["apply", "-auto-approve", "-input=false", "-no-color"];
 
 #[tokio::test]
 async fn terraform_inits_plans_applies_and_finds_nothing_more_to_do() {

@@ -82,6 +82,7 @@ async fn plans(report: &mut Report) -> anyhow::Result<()> {
             blobs_key,
         )),
         waker: std::sync::Arc::new(NoWaker),
+        state_stores: std::sync::Arc::default(),
         ids: IdSource,
         keys: std::sync::Arc::new(keys),
         limits: std::sync::Arc::new(Limits { launches_per_second: 1e6, ..Limits::default() }),

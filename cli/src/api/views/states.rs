@@ -41,6 +41,7 @@ pub struct StateVersion {
     #[serde(default)]
     pub emptied: bool,
     pub contradiction: Option<String>,
+    pub stored_in: Option<String>,
     #[serde(default)]
     pub is_current: bool,
     pub created_at: Option<DateTime<Utc>>,

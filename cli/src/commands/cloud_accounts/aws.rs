@@ -127,6 +127,12 @@ pub struct Fields {
     /// The profile that configurations ask for; `none` clears it.
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
+    /// The bucket where states lie from then on; `none`: in the installation's own store.
+    #[arg(long, value_name = "BUCKET")]
+    state_bucket: Option<String>,
+    /// Where that bucket is.
+    #[arg(long, value_name = "REGION")]
+    state_bucket_region: Option<String>,
 }
 
 impl Fields {
@@ -154,7 +160,9 @@ impl Fields {
             .value("session_duration_seconds", self.session_duration.map(Value::from))
             .value("session_policy", policy)
             .clearable("oidc_audience", self.oidc_audience)
-            .clearable("aws_profile_name", self.profile))
+            .clearable("aws_profile_name", self.profile)
+            .clearable("state_bucket", self.state_bucket)
+            .text("state_bucket_region", self.state_bucket_region))
     }
 }
 

@@ -106,6 +106,12 @@ pub struct Fields {
     /// Where things are made that name no location.
     #[arg(long)]
     location: Option<String>,
+    /// The storage account where states lie from then on, with a container; `none` clears it.
+    #[arg(long, value_name = "NAME")]
+    state_storage_account: Option<String>,
+    /// The container in it; `none`: states lie in the installation's own store.
+    #[arg(long, value_name = "NAME")]
+    state_container: Option<String>,
 }
 
 impl Fields {
@@ -118,7 +124,9 @@ impl Fields {
             .text("client_id", self.client_id)
             .value("client_secret", secret.map(Value::from).or_else(|| self.no_secret.then_some(Value::Null)))
             .clearable("oidc_audience", self.oidc_audience)
-            .text("default_location", self.location))
+            .text("default_location", self.location)
+            .clearable("state_storage_account", self.state_storage_account)
+            .clearable("state_container", self.state_container))
     }
 }
 

@@ -104,6 +104,12 @@ pub struct Fields {
     /// Where things are made that name no region.
     #[arg(long)]
     region: Option<String>,
+    /// The bucket where states lie from then on; `none`: in the installation's own store.
+    #[arg(long, value_name = "BUCKET")]
+    state_bucket: Option<String>,
+    /// What names of objects in it begin with; `none` clears it.
+    #[arg(long, value_name = "PREFIX")]
+    state_prefix: Option<String>,
 }
 
 impl Fields {
@@ -118,7 +124,9 @@ impl Fields {
             )
             .clearable("workload_identity_provider", self.workload_identity_provider)
             .text("client_email", self.service_account)
-            .text("default_region", self.region))
+            .text("default_region", self.region)
+            .clearable("state_bucket", self.state_bucket)
+            .clearable("state_prefix", self.state_prefix))
     }
 }
 

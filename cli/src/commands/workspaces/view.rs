@@ -67,6 +67,7 @@ pub(super) fn describe(screen: &Screen, workspace: &Workspace) -> String {
         ("tool", tool),
         ("tags", (!tags.is_empty()).then(|| tags.join(", "))),
         ("state writes", workspace.state_writes.clone()),
+        ("state backend", workspace.state_backend.clone()),
         ("drift", workspace.drift_status.clone()),
         ("active run", workspace.active_run_id.clone()),
         ("blocked", blocked),

@@ -18,7 +18,7 @@ pub struct AwsFields {
     pub description: Option<String>,
     /// Where calls go that name no region.
     pub default_region: String,
-    /// A bucket of the account for states; they lie in the installation's own store as yet.
+    /// A bucket of the account, where states of its workspaces lie from then on; `None`: in the installation's own store.
     pub state_bucket: Option<String>,
     /// Where that bucket is.
     pub state_bucket_region: String,

@@ -10,7 +10,8 @@ use crate::access::{Ctx, Permission};
 use crate::audit::{self, Action};
 use crate::business_units;
 use crate::cloud_accounts::service::{
-    administers, changed_fields, check_version, enqueue_test, entry, masked, require_issuer, require_unused,
+    administers, and_states, changed_fields, check_version, enqueue_test, entry, masked, require_issuer,
+    require_unused,
 };
 use crate::cloud_accounts::store::users_of_aws_account;
 use crate::cloud_accounts::{CloudAccountError, MaskedSecret};
@@ -19,6 +20,7 @@ use crate::ids::{AwsAccountId, TaskId};
 use crate::page::{Page, PageRequest};
 use crate::protocol::AwsKeys;
 use crate::secrets::{Domain, Place, SealError};
+use crate::state_stores::StoreAccount;
 use crate::tasks::TaskKind;
 
 const RESOURCE: &str = "aws_account";
@@ -117,7 +119,8 @@ pub async fn delete(deps: &Deps, ctx: &Ctx, id: AwsAccountId) -> Result<(), Clou
             business_units::service::require_in_use::<CloudAccountError>(tx, ctx, account.business_unit_id)
                 .await?;
             let unit = account.business_unit_id;
-            require_unused(users_of_aws_account(tx, unit, &account.account_id).await?)?;
+            let used = users_of_aws_account(tx, unit, &account.account_id).await?;
+            require_unused(and_states(tx, used, StoreAccount::Aws(id)).await?)?;
             store::delete(tx, id).await?;
             let details = json!({ "account_id": account.account_id, "name": account.fields.name });
             audit::service::record(tx, &entry(ctx, unit, Action::AwsAccountDelete, RESOURCE, id, details))
@@ -149,9 +152,14 @@ pub(in crate::cloud_accounts) fn open(
     deps: &Deps,
     account: &StoredAwsAccount,
 ) -> Result<Option<AwsKeys>, SealError> {
-    let Some(sealed) = &account.keys_sealed else { return Ok(None) };
-    let text = deps.keys.open(Domain::Aws, place(account.id), sealed)?;
-    serde_json::from_str(&text).map(Some).map_err(|_| SealError::Unreadable("it is not a pair of keys"))
+    let sealed = account.keys_sealed.as_deref();
+    sealed.map(|sealed| open_sealed(deps, account.id, sealed)).transpose()
+}
+
+/// What is sealed in the row of an account.
+pub(crate) fn open_sealed(deps: &Deps, id: AwsAccountId, sealed: &str) -> Result<AwsKeys, SealError> {
+    let text = deps.keys.open(Domain::Aws, place(id), sealed)?;
+    serde_json::from_str(&text).map_err(|_| SealError::Unreadable("it is not a pair of keys"))
 }
 
 fn seal(deps: &Deps, id: AwsAccountId, keys: &AwsKeys) -> Result<String, SealError> {

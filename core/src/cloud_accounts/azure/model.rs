@@ -21,7 +21,7 @@ pub struct AzureFields {
     pub description: Option<String>,
     /// Where things are made that name no location.
     pub default_location: String,
-    /// A storage account for states; they lie in the installation's own store as yet.
+    /// A storage account, where states of its workspaces lie from then on, with a container.
     pub state_storage_account: Option<String>,
     /// A container in it.
     pub state_container: Option<String>,

@@ -11,7 +11,7 @@ use crate::audit::{self, Action};
 use crate::business_units;
 use crate::cloud_accounts::rules::check_uuid;
 use crate::cloud_accounts::service::{
-    changed_fields, check_version, enqueue_test, entry, masked, require_issuer, require_unused,
+    and_states, changed_fields, check_version, enqueue_test, entry, masked, require_issuer, require_unused,
 };
 use crate::cloud_accounts::store::users_of_azure_subscription;
 use crate::cloud_accounts::{CloudAccountError, MaskedSecret};
@@ -19,6 +19,7 @@ use crate::db::Tx;
 use crate::ids::{AzureSubscriptionId, TaskId};
 use crate::page::{Page, PageRequest};
 use crate::secrets::{Domain, Place, SealError, SecretText};
+use crate::state_stores::StoreAccount;
 use crate::tasks::TaskKind;
 
 const RESOURCE: &str = "azure_subscription";
@@ -123,7 +124,8 @@ pub async fn delete(deps: &Deps, ctx: &Ctx, id: AzureSubscriptionId) -> Result<(
             business_units::service::require_in_use::<CloudAccountError>(tx, ctx, found.business_unit_id)
                 .await?;
             let unit = found.business_unit_id;
-            require_unused(users_of_azure_subscription(tx, unit, &found.subscription_id).await?)?;
+            let used = users_of_azure_subscription(tx, unit, &found.subscription_id).await?;
+            require_unused(and_states(tx, used, StoreAccount::Azure(id)).await?)?;
             store::delete(tx, id).await?;
             let details = json!({ "subscription_id": found.subscription_id, "name": found.fields.name });
             let entry = entry(ctx, unit, Action::AzureSubscriptionDelete, RESOURCE, id, details);
@@ -156,7 +158,16 @@ pub(in crate::cloud_accounts) fn open(
     subscription: &StoredAzureSubscription,
 ) -> Result<Option<SecretText>, SealError> {
     let sealed = subscription.client_secret_sealed.as_deref();
-    sealed.map(|sealed| deps.keys.open(Domain::Azure, place(subscription.id), sealed)).transpose()
+    sealed.map(|sealed| open_sealed(deps, subscription.id, sealed)).transpose()
+}
+
+/// What is sealed in the row of a subscription.
+pub(crate) fn open_sealed(
+    deps: &Deps,
+    id: AzureSubscriptionId,
+    sealed: &str,
+) -> Result<SecretText, SealError> {
+    deps.keys.open(Domain::Azure, place(id), sealed)
 }
 
 fn seal(deps: &Deps, id: AzureSubscriptionId, secret: &str) -> Result<String, SealError> {

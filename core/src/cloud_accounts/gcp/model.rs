@@ -17,7 +17,7 @@ pub struct GcpFields {
     pub description: Option<String>,
     /// Where things are made that name no region.
     pub default_region: String,
-    /// A bucket for states; they lie in the installation's own store as yet.
+    /// A bucket, where states of its workspaces lie from then on.
     pub state_bucket: Option<String>,
     /// What the names of objects in it begin with.
     pub state_prefix: Option<String>,

@@ -10,7 +10,7 @@ use crate::access::{Ctx, Permission};
 use crate::audit::{self, Action};
 use crate::business_units;
 use crate::cloud_accounts::service::{
-    changed_fields, check_version, enqueue_test, entry, masked, require_issuer, require_unused,
+    and_states, changed_fields, check_version, enqueue_test, entry, masked, require_issuer, require_unused,
 };
 use crate::cloud_accounts::store::users_of_gcp_project;
 use crate::cloud_accounts::{CloudAccountError, MaskedSecret};
@@ -18,6 +18,7 @@ use crate::db::Tx;
 use crate::ids::{GcpProjectId, TaskId};
 use crate::page::{Page, PageRequest};
 use crate::secrets::{Domain, Place, SealError};
+use crate::state_stores::StoreAccount;
 use crate::tasks::TaskKind;
 
 const RESOURCE: &str = "gcp_project";
@@ -127,7 +128,8 @@ pub async fn delete(deps: &Deps, ctx: &Ctx, id: GcpProjectId) -> Result<(), Clou
             business_units::service::require_in_use::<CloudAccountError>(tx, ctx, found.business_unit_id)
                 .await?;
             let unit = found.business_unit_id;
-            require_unused(users_of_gcp_project(tx, unit, &found.project_id).await?)?;
+            let used = users_of_gcp_project(tx, unit, &found.project_id).await?;
+            require_unused(and_states(tx, used, StoreAccount::Gcp(id)).await?)?;
             store::delete(tx, id).await?;
             let details = json!({ "project_id": found.project_id, "name": found.fields.name });
             audit::service::record(tx, &entry(ctx, unit, Action::GcpProjectDelete, RESOURCE, id, details))
@@ -158,10 +160,14 @@ pub(in crate::cloud_accounts) fn open(
     deps: &Deps,
     project: &StoredGcpProject,
 ) -> Result<Option<ServiceAccount>, SealError> {
-    let Some(sealed) = &project.service_account_sealed else { return Ok(None) };
-    let text = deps.keys.open(Domain::Gcp, place(project.id), sealed)?;
-    let read = serde_json::from_str(&text);
-    read.map(Some).map_err(|_| SealError::Unreadable("it is not the key of a service account"))
+    let sealed = project.service_account_sealed.as_deref();
+    sealed.map(|sealed| open_sealed(deps, project.id, sealed)).transpose()
+}
+
+/// What is sealed in the row of a project.
+pub(crate) fn open_sealed(deps: &Deps, id: GcpProjectId, sealed: &str) -> Result<ServiceAccount, SealError> {
+    let text = deps.keys.open(Domain::Gcp, place(id), sealed)?;
+    serde_json::from_str(&text).map_err(|_| SealError::Unreadable("it is not the key of a service account"))
 }
 
 fn seal(deps: &Deps, id: GcpProjectId, key: &ServiceAccount) -> Result<String, SealError> {

@@ -3,6 +3,7 @@
 
 use std::io::{self, Read};
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::{Buf as _, Bytes};
 use md5::Digest as _;
@@ -10,8 +11,10 @@ use tokio::sync::mpsc;
 
 use crate::Deps;
 use crate::digest::{Sha256Digest, Sha256Hasher};
-use crate::ports::{BlobError, PartWriter};
-use crate::tfstates::StateError;
+use crate::ids::StateStoreId;
+use crate::ports::{self, BlobError, BlobStore, PartWriter};
+use crate::state_stores;
+use crate::tfstates::{StateError, StateHead};
 
 /// Read at a time, in bytes.
 const PIECE_BYTES: u64 = 1 << 20;
@@ -21,25 +24,48 @@ const PIECES_AHEAD: usize = 1;
 /// A body that a row says exists.
 #[derive(Clone, Debug)]
 pub(super) struct BodyAt {
-    pub(super) key: String,
-    pub(super) size_bytes: u64,
+    blobs: Arc<dyn BlobStore>,
+    key: String,
+    size_bytes: u64,
 }
 
 impl BodyAt {
-    pub(super) fn new(key: &str, size_bytes: i64) -> Self {
-        Self { key: key.to_owned(), size_bytes: u64::try_from(size_bytes).unwrap_or(0) }
+    /// In the store that the row names. No connection may be held meanwhile.
+    pub(super) async fn open(
+        deps: &Deps,
+        store_id: Option<StateStoreId>,
+        key: &str,
+        size_bytes: i64,
+    ) -> Result<Self, StateError> {
+        let blobs = state_stores::service::opened(deps, store_id).await?;
+        Ok(Self { blobs, key: key.to_owned(), size_bytes: u64::try_from(size_bytes).unwrap_or(0) })
+    }
+
+    pub(super) async fn of_head(deps: &Deps, head: &StateHead) -> Result<Self, StateError> {
+        Self::open(deps, head.store_id, &head.key, head.size_bytes).await
+    }
+
+    /// Pieces of it, from an offset on.
+    async fn piece(&self, at: u64) -> Result<Bytes, StateError> {
+        let part = at..self.size_bytes.min(at + PIECE_BYTES);
+        match self.blobs.get_part(&self.key, part).await {
+            // Shorter than the row says: these are not the bytes that were accepted.
+            Ok(piece) if piece.is_empty() => Err(StateError::BodyMissing(self.key.clone())),
+            Ok(piece) => Ok(piece),
+            Err(BlobError::NotFound(key)) => Err(StateError::BodyMissing(key)),
+            Err(error) => Err(error.into()),
+        }
     }
 }
 
 /// What `read` makes of a body. It may stop before the end.
 pub(super) async fn stream<T: Send + 'static>(
-    deps: &Deps,
     body: &BodyAt,
     read: impl FnOnce(Pieces) -> T + Send + 'static,
 ) -> Result<T, StateError> {
     let (sender, receiver) = mpsc::channel(PIECES_AHEAD);
     let reading = tokio::task::spawn_blocking(move || read(Pieces { receiver, piece: Bytes::new() }));
-    let (fed, read) = tokio::join!(feed(deps, body, sender), reading);
+    let (fed, read) = tokio::join!(feed(body, sender), reading);
     // First: without its end a body looks like one that was cut off.
     fed?;
     read.map_err(|error| {
@@ -47,10 +73,10 @@ pub(super) async fn stream<T: Send + 'static>(
     })
 }
 
-async fn feed(deps: &Deps, body: &BodyAt, pieces: mpsc::Sender<Bytes>) -> Result<(), StateError> {
+async fn feed(body: &BodyAt, pieces: mpsc::Sender<Bytes>) -> Result<(), StateError> {
     let mut at = 0;
     while at < body.size_bytes {
-        let piece = piece(deps, body, at).await?;
+        let piece = body.piece(at).await?;
         at += piece.len() as u64;
         // Nobody reads on.
         if pieces.send(piece).await.is_err() {
@@ -58,17 +84,6 @@ async fn feed(deps: &Deps, body: &BodyAt, pieces: mpsc::Sender<Bytes>) -> Result
         }
     }
     Ok(())
-}
-
-async fn piece(deps: &Deps, body: &BodyAt, at: u64) -> Result<Bytes, StateError> {
-    let part = at..body.size_bytes.min(at + PIECE_BYTES);
-    match deps.blobs.get_part(&body.key, part).await {
-        // Shorter than the row says: these are not the bytes that were accepted.
-        Ok(piece) if piece.is_empty() => Err(StateError::BodyMissing(body.key.clone())),
-        Ok(piece) => Ok(piece),
-        Err(BlobError::NotFound(key)) => Err(StateError::BodyMissing(key)),
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// The pieces of a body, for a thread that may block.
@@ -100,21 +115,44 @@ pub(super) struct Copied {
     pub(super) size_bytes: i64,
 }
 
-/// Copies a body under another key, with another serial in the place of the old one and every other byte as it was.
+/// Copies a body to another place, with another serial where the old one is and every other byte as it was.
 pub(super) async fn copy_with_serial(
-    deps: &Deps,
     body: &BodyAt,
-    to_key: &str,
-    serial_at: &Range<u64>,
-    serial: i64,
+    (to, to_key): (&dyn BlobStore, &str),
+    (serial_at, serial): (&Range<u64>, i64),
+) -> Result<Copied, StateError> {
+    copy(body, (to, to_key), Some((serial_at, serial))).await
+}
+
+/// Copies a body to another store, under its own key. What is there already is not copied again: a copy whose answer was
+/// lost is as good as one.
+pub(super) async fn copy_to(
+    body: &BodyAt,
+    to: &dyn BlobStore,
+    sha256: Sha256Digest,
+) -> Result<(), StateError> {
+    if ports::holds(to, &body.key, body.size_bytes, sha256).await? {
+        return Ok(());
+    }
+    copy(body, (to, &body.key), None).await.map(drop)
+}
+
+async fn copy(
+    body: &BodyAt,
+    (to, to_key): (&dyn BlobStore, &str),
+    change: Option<(&Range<u64>, i64)>,
 ) -> Result<Copied, StateError> {
     let mut copy = Copy {
-        writer: deps.blobs.begin_parts(to_key, "application/json").await?,
+        writer: to.begin_parts(to_key, "application/json").await?,
         md5: md5::Md5::new(),
         sha256: Sha256Hasher::default(),
         size_bytes: 0,
     };
-    match copy.pieces(deps, body, serial_at, serial).await {
+    let copied = match change {
+        Some((serial_at, serial)) => copy.pieces(body, serial_at, serial).await,
+        None => copy.all(body).await,
+    };
+    match copied {
         Ok(()) => copy.finish().await,
         Err(error) => {
             if let Err(left) = copy.writer.abort().await {
@@ -133,16 +171,20 @@ struct Copy {
 }
 
 impl Copy {
-    async fn pieces(
-        &mut self,
-        deps: &Deps,
-        body: &BodyAt,
-        serial_at: &Range<u64>,
-        serial: i64,
-    ) -> Result<(), StateError> {
+    async fn all(&mut self, body: &BodyAt) -> Result<(), StateError> {
         let mut at = 0;
         while at < body.size_bytes {
-            let piece = piece(deps, body, at).await?;
+            let piece = body.piece(at).await?;
+            at += piece.len() as u64;
+            self.write(piece).await?;
+        }
+        Ok(())
+    }
+
+    async fn pieces(&mut self, body: &BodyAt, serial_at: &Range<u64>, serial: i64) -> Result<(), StateError> {
+        let mut at = 0;
+        while at < body.size_bytes {
+            let piece = body.piece(at).await?;
             let end = at + piece.len() as u64;
             // Offsets in the piece; of a serial that lies elsewhere, one of its ends.
             let within = |offset: u64| usize::try_from(offset.clamp(at, end) - at).unwrap_or(piece.len());

@@ -37,8 +37,8 @@ pub(crate) async fn look_into(
 ) -> Result<Seen, StateError> {
     let version = store::find_version(&deps.db.conn().await?, Some(unit), head.version_id).await?;
     let version = version.ok_or(StateError::NotFound("state version"))?;
-    let body = BodyAt::new(&head.key, head.size_bytes);
-    let (index, readable) = stream(deps, &body, contents::index).await?;
+    let body = BodyAt::of_head(deps, head).await?;
+    let (index, readable) = stream(&body, contents::index).await?;
     let unreadable = readable.err();
     let says = &index.contents.says;
     let contradiction = match unreadable {
@@ -65,8 +65,8 @@ async fn had_resources_before(deps: &Deps, version: &VersionRow) -> Result<bool,
     if before.view.opaque {
         return Ok(false);
     }
-    let body = before.body();
-    let facts = stream(deps, &body, contents::read_facts).await?;
+    let body = before.body(deps).await?;
+    let facts = stream(&body, contents::read_facts).await?;
     Ok(facts.is_ok_and(|facts| facts.resource_count > 0))
 }
 

@@ -60,7 +60,7 @@ async fn read(
         let entry = Author::person(ctx).entry_in(unit, workspace_id, Action::StateRead, details);
         audit::service::record(&deps.db.conn().await?, &entry).await?;
     }
-    let body = version.body();
-    let outputs = stream(deps, &body, move |body| contents::outputs(body, shows_sensitive)).await??;
+    let body = version.body(deps).await?;
+    let outputs = stream(&body, move |body| contents::outputs(body, shows_sensitive)).await??;
     Ok((version.view, outputs))
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::bodies::{BodyAt, copy_with_serial, stream};
-use super::writes::{accept, discard_body};
+use super::writes::{accept, discard_body, home_of};
 use super::{Author, StateActor, find_row, key_of, lock_row};
 use crate::Deps;
 use crate::access::{Ctx, Permission};
@@ -41,27 +41,34 @@ pub async fn promote(deps: &Deps, ctx: &Ctx, id: QuarantinedStateId) -> Result<S
     let (unit, workspace_id) = (quarantined.business_unit_id, quarantined.view.workspace_id);
     let early = find_row(&deps.db.conn().await?, Some(unit), workspace_id).await?;
     let new_id: StateVersionId = deps.ids.mint();
-    let body = BodyAt::new(&quarantined.key, quarantined.view.size_bytes);
-    let contents = stream(deps, &body, contents::read_facts).await??;
+    let (key, size_bytes) = (&quarantined.key, quarantined.view.size_bytes);
+    let body = BodyAt::open(deps, quarantined.store_id, key, size_bytes).await?;
+    let contents = stream(&body, contents::read_facts).await??;
     let facts = contents.says.judge()?;
     let lowest = early.head.as_ref().map_or(0, |head| head.serial + 1);
-    let key = if facts.serial < lowest { key_of(&early, new_id.0) } else { quarantined.key.clone() };
-    let copied = match &contents.serial_at {
-        _ if facts.serial >= lowest => None,
+    let (copied, key, store_id) = match &contents.serial_at {
+        // As it is, it stays where it is.
+        _ if facts.serial >= lowest => (None, quarantined.key.clone(), quarantined.store_id),
         // The serial is sealed inside, too.
         _ if facts.opaque => return Err(StateError::Opaque),
         None => return Err(Unreadable::NoState.into()),
-        Some(serial_at) => Some(copy_with_serial(deps, &body, &key, serial_at, lowest).await?),
+        Some(serial_at) => {
+            let (home, key) = (home_of(deps, &early).await?, key_of(&early, new_id.0));
+            let copied = copy_with_serial(&body, (&*home.blobs, &key), (serial_at, lowest)).await?;
+            (Some((copied, home.blobs)), key, home.store_id)
+        }
     };
+    let copy = copied.as_ref().map(|(copy, _)| *copy);
     let new = NewVersion {
         id: new_id,
         serial: facts.serial.max(lowest),
         lineage: &facts.lineage,
         lock_id: quarantined.view.lock_id.as_deref(),
-        md5: copied.map_or(quarantined.md5, |copied| copied.md5),
-        sha256: copied.map_or(quarantined.view.sha256, |copied| copied.sha256),
-        size_bytes: copied.map_or(quarantined.view.size_bytes, |copied| copied.size_bytes),
+        md5: copy.map_or(quarantined.md5, |copy| copy.md5),
+        sha256: copy.map_or(quarantined.view.sha256, |copy| copy.sha256),
+        size_bytes: copy.map_or(quarantined.view.size_bytes, |copy| copy.size_bytes),
         key: &key,
+        store_id,
         terraform_version: facts.terraform_version.as_deref(),
         opaque: facts.opaque,
         run_id: quarantined.view.run_id,
@@ -71,8 +78,10 @@ pub async fn promote(deps: &Deps, ctx: &Ctx, id: QuarantinedStateId) -> Result<S
     };
     let committed = commit_promotion(deps, ctx, &early, &quarantined, &new).await;
     // A database error may hide a commit that stands: then the row needs the body.
-    if copied.is_some() && matches!(&committed, Err(error) if !matches!(error, StateError::Db(_))) {
-        discard_body(deps, &key).await;
+    if let Some((_, blobs)) = &copied
+        && matches!(&committed, Err(error) if !matches!(error, StateError::Db(_)))
+    {
+        discard_body(&**blobs, &key).await;
     }
     committed?;
     super::get_version(deps, ctx, new_id).await

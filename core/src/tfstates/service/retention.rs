@@ -4,6 +4,8 @@
 //! already, and the next sweep goes on there; never a version that people see without its body, never a body that no row
 //! names. Two sweeps at once do the same twice, which changes nothing.
 
+use std::collections::BTreeMap;
+
 use futures::StreamExt as _;
 use serde_json::json;
 
@@ -11,7 +13,9 @@ use crate::Deps;
 use crate::access::Actor;
 use crate::audit::{self, Action, Entry};
 use crate::config;
-use crate::ids::{BusinessUnitId, WorkspaceId};
+use crate::ids::{BusinessUnitId, StateStoreId, WorkspaceId};
+use crate::ports::BlobError;
+use crate::state_stores::{self, StateStoreError};
 use crate::tfstates::store::{self, Removal};
 use crate::tfstates::{Retention, StateError};
 
@@ -83,12 +87,12 @@ fn entry(unit: BusinessUnitId, workspace: WorkspaceId, details: serde_json::Valu
 macro_rules! remove {
     ($name:ident, $list:ident, $remove:ident $(, $age:expr)?) => {
         async fn $name(deps: &Deps) -> Result<usize, StateError> {
-            let (mut removed, mut after) = (0, None);
+            let (mut removed, mut after, mut closed) = (0, None, Vec::new());
             for _ in 0..BATCHES_MAX {
-                let batch = store::$list(&deps.db.conn().await?, after, BATCH $(, $age)?).await?;
+                let batch = store::$list(&deps.db.conn().await?, after, BATCH, &closed $(, $age)?).await?;
                 let Some(last) = batch.last() else { break };
                 after = Some(last.id);
-                let gone = remove_bodies(deps, batch).await;
+                let gone = remove_bodies(deps, batch, &mut closed).await;
                 removed += store::$remove(&deps.db.conn().await?, &gone).await?;
             }
             Ok(usize::try_from(removed).unwrap_or(usize::MAX))
@@ -100,19 +104,48 @@ remove!(remove_versions, list_expired_versions, remove_versions);
 remove!(remove_quarantined, list_expired_quarantined, remove_quarantined);
 remove!(remove_uploads, list_settled_uploads, remove_uploads, SETTLED_UPLOAD_SECONDS);
 
-/// Removes bodies and says whose are gone. One that cannot be removed keeps its row, for the next sweep.
-async fn remove_bodies<Id>(deps: &Deps, batch: Vec<Removal<Id>>) -> Vec<Id> {
-    let removed = futures::stream::iter(batch).map(async |removal| {
-        if removal.is_shared {
-            return Some(removal.id);
+/// Removes bodies and says whose are gone. One that cannot be removed keeps its row, for the next sweep. Stores that
+/// cannot be used are noted, so that they are not tried row by row and keep nobody else's bodies.
+async fn remove_bodies<Id>(deps: &Deps, batch: Vec<Removal<Id>>, closed: &mut Vec<StateStoreId>) -> Vec<Id> {
+    let mut by_store: BTreeMap<Option<StateStoreId>, Vec<Removal<Id>>> = BTreeMap::new();
+    for removal in batch {
+        by_store.entry(removal.store_id).or_default().push(removal);
+    }
+    let mut gone = Vec::new();
+    for (store_id, removals) in by_store {
+        match remove_from(deps, store_id, removals).await {
+            Ok(removed) => gone.extend(removed),
+            Err(error) => {
+                tracing::warn!(state_store.id = ?store_id, %error, "expired states wait in a store that cannot be used");
+                closed.extend(store_id);
+            }
         }
-        match deps.blobs.delete(&removal.key).await {
-            Ok(()) => Some(removal.id),
+    }
+    gone
+}
+
+async fn remove_from<Id>(
+    deps: &Deps,
+    store_id: Option<StateStoreId>,
+    removals: Vec<Removal<Id>>,
+) -> Result<Vec<Id>, StateStoreError> {
+    let blobs = state_stores::service::opened(deps, store_id).await?;
+    let removed = futures::stream::iter(removals).map(async |removal| {
+        let body = if removal.is_shared { Ok(()) } else { blobs.delete(&removal.key).await };
+        let staged = if removal.is_staged { deps.blobs.delete(&removal.key).await } else { Ok(()) };
+        match body.and(staged) {
+            Ok(()) => Ok(Some(removal.id)),
+            Err(error @ (BlobError::StoreMissing { .. } | BlobError::Unusable { .. })) => Err(error),
             Err(error) => {
                 tracing::warn!(blob.key = removal.key, %error, "the body of an expired state could not be removed");
-                None
+                Ok(None)
             }
         }
     });
-    removed.buffer_unordered(BODIES_AT_ONCE).filter_map(async |id| id).collect().await
+    let mut removed = removed.buffer_unordered(BODIES_AT_ONCE);
+    let mut gone = Vec::new();
+    while let Some(removed) = removed.next().await {
+        gone.extend(removed?);
+    }
+    Ok(gone)
 }

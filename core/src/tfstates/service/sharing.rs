@@ -92,9 +92,8 @@ pub async fn read_shared(
     drop(conn);
     let bytes_max = deps.limits.inline_state_bytes_max;
     let (serial, lineage) = (head.serial, head.lineage.clone());
-    let body = BodyAt::new(&head.key, head.size_bytes);
-    let shared =
-        stream(deps, &body, move |body| contents::shared(body, serial, &lineage, bytes_max)).await??;
+    let body = BodyAt::of_head(deps, head).await?;
+    let shared = stream(&body, move |body| contents::shared(body, serial, &lineage, bytes_max)).await??;
     match shared {
         Shared::State(bytes) => {
             Ok(StateBody::Inline { md5: md5::Md5::digest(&bytes).into(), bytes: bytes.into() })

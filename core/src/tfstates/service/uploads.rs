@@ -1,5 +1,6 @@
 //! Bodies of any size: begin, upload to the object store, commit; and the sweep over those that were left behind.
 
+use super::bodies::{BodyAt, copy_to};
 use super::writes::{Settled, WriteOutcome, discard_body, judge, refused, settle};
 use super::{Author, StateActor, key_of, lock_row};
 use crate::Deps;
@@ -7,6 +8,7 @@ use crate::access::Actor;
 use crate::ids::{StateUploadId, WorkspaceId};
 use crate::ports::{self, UploadTerms};
 use crate::protocol::{StateUploadAnswer, StateUploadBegin, StateUploadCommit};
+use crate::state_stores::{self, service::Home};
 use crate::tfstates::contents::Beginning;
 use crate::tfstates::store::{self, NewUpload, NewVersion, UploadRow, UploadStatus};
 use crate::tfstates::{HeldBy, QuarantineReason, SERIAL_MAX, StateError, Verdict, Write, WriteFence};
@@ -109,7 +111,8 @@ pub async fn commit_upload(
         UploadStatus::Pending => {}
     }
     let arrived = arrived(deps, &upload).await?.ok_or(StateError::UploadMissing)?;
-    commit(deps, Committer::Writer(actor, by), &upload, arrived).await
+    let home = bring_home(deps, &upload).await?;
+    commit(deps, Committer::Writer(actor, by), &upload, (arrived, &home)).await
 }
 
 /// Settles uploads whose URL has expired: what is found becomes the head or goes to quarantine, what never came is
@@ -123,11 +126,21 @@ pub async fn sweep_uploads(deps: &Deps) -> Result<usize, StateError> {
         after = Some(last.id);
         for (upload, is_over) in &batch {
             if let Some(arrived) = arrived(deps, upload).await? {
-                commit(deps, Committer::Sweep, upload, arrived).await?;
-                settled += 1;
+                match bring_home(deps, upload).await {
+                    Ok(home) => {
+                        commit(deps, Committer::Sweep, upload, (arrived, &home)).await?;
+                        settled += 1;
+                    }
+                    Err(StateError::Db(error)) => return Err(error.into()),
+                    // It stays pending, and its bytes where they came. Others do not wait for it.
+                    Err(error) => {
+                        tracing::warn!(state_upload.id = %upload.id, %error, "an upload waits for its store");
+                    }
+                }
             } else if *is_over {
                 let conn = deps.db.conn().await?;
-                let closed = store::close_upload(&conn, upload, UploadStatus::Abandoned).await?;
+                let closed =
+                    store::close_upload(&conn, upload, UploadStatus::Abandoned, upload.store_id).await?;
                 settled += usize::from(closed);
             }
         }
@@ -144,6 +157,26 @@ async fn arrived(deps: &Deps, upload: &UploadRow) -> Result<Option<Beginning>, S
     let beginning = deps.blobs.get_part(&upload.key, 0..size_bytes.min(BEGINNING_BYTES)).await?;
     let is_whole = size_bytes <= BEGINNING_BYTES;
     Ok(Some(Beginning::read(&beginning, is_whole, upload.serial, &upload.lineage)))
+}
+
+/// Copies an arrived body to where the workspace's state lies, under the same key: done again it finds what it did. Until the
+/// row that names the copy is there, the bytes also stay where they came.
+async fn bring_home(deps: &Deps, upload: &UploadRow) -> Result<Home, StateError> {
+    let home = state_stores::service::home_of(deps, upload.workspace_id).await?;
+    let Some(store_id) = home.store_id else { return Ok(home) };
+    if upload.store_id != Some(store_id) {
+        store::set_copying(&deps.db.conn().await?, upload, store_id).await?;
+    }
+    let body = BodyAt::open(deps, None, &upload.key, upload.size_bytes).await?;
+    copy_to(&body, &*home.blobs, upload.sha256).await?;
+    Ok(home)
+}
+
+/// Removes the bytes where they came, once they lie somewhere else.
+async fn discard_staged(deps: &Deps, home: &Home, key: &str) {
+    if home.store_id.is_some() {
+        discard_body(&*deps.blobs, key).await;
+    }
 }
 
 /// Who wants an upload to be settled.
@@ -183,7 +216,7 @@ async fn commit(
     deps: &Deps,
     committer: Committer<'_>,
     seen: &UploadRow,
-    arrived: Beginning,
+    (arrived, home): (Beginning, &Home),
 ) -> Result<StateUploadCommit, StateError> {
     let unit = seen.business_unit_id;
     let mut conn = deps.db.conn().await?;
@@ -217,14 +250,15 @@ async fn commit(
     };
     if let Verdict::Refuse(reason) = verdict {
         // The head moved while the bytes came. Their writer still has them.
-        store::close_upload(&tx, &upload, UploadStatus::Abandoned).await?;
+        store::close_upload(&tx, &upload, UploadStatus::Abandoned, home.store_id).await?;
         tx.commit().await?;
         drop(conn);
-        discard_body(deps, &upload.key).await;
+        discard_body(&*home.blobs, &upload.key).await;
+        discard_staged(deps, home, &upload.key).await;
         return Err(refused(&row, reason));
     }
     let author = committer.author(&upload);
-    let new = version_of(deps, &upload, &arrived);
+    let new = version_of(deps, &upload, &arrived, home);
     let settled = settle(&tx, deps.ids, &author, &row, verdict, &new).await?;
     let (answer, status, orphaned) = match settled {
         Settled::Stored(WriteOutcome::Accepted(_)) => {
@@ -237,16 +271,17 @@ async fn commit(
             (StateUploadCommit::Quarantined, UploadStatus::Quarantined, key != upload.key)
         }
     };
-    store::close_upload(&tx, &upload, status).await?;
+    store::close_upload(&tx, &upload, status, home.store_id).await?;
     tx.commit().await?;
     drop(conn);
     if orphaned {
-        discard_body(deps, &upload.key).await;
+        discard_body(&*home.blobs, &upload.key).await;
     }
+    discard_staged(deps, home, &upload.key).await;
     Ok(answer)
 }
 
-fn version_of<'a>(deps: &Deps, upload: &'a UploadRow, arrived: &Beginning) -> NewVersion<'a> {
+fn version_of<'a>(deps: &Deps, upload: &'a UploadRow, arrived: &Beginning, home: &Home) -> NewVersion<'a> {
     NewVersion {
         id: deps.ids.mint(),
         serial: upload.serial,
@@ -256,6 +291,7 @@ fn version_of<'a>(deps: &Deps, upload: &'a UploadRow, arrived: &Beginning) -> Ne
         sha256: upload.sha256,
         size_bytes: upload.size_bytes,
         key: &upload.key,
+        store_id: home.store_id,
         terraform_version: upload.terraform_version.as_deref(),
         opaque: arrived.is_opaque,
         run_id: upload.run_id,

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::bodies::{BodyAt, copy_with_serial, stream};
-use super::writes::{accept, discard_body};
+use super::writes::{accept, discard_body, home_of};
 use super::{Author, StateActor, find_row, key_of, lock_row};
 use crate::Deps;
 use crate::access::{Ctx, Permission};
@@ -66,9 +66,11 @@ pub async fn diff_versions(
     audit::service::record(&deps.db.conn().await?, &entry).await?;
     let mut comparison = Comparison::default();
     if let Some(older) = &older {
-        comparison = stream(deps, &older.body(), |body| comparison.read_older(body)).await??;
+        let older = older.body(deps).await?;
+        comparison = stream(&older, |body| comparison.read_older(body)).await??;
     }
-    let comparison = stream(deps, &newer.body(), |body| comparison.read_newer(body)).await??;
+    let newer = newer.body(deps).await?;
+    let comparison = stream(&newer, |body| comparison.read_newer(body)).await??;
     Ok((oldest, comparison.finish()))
 }
 
@@ -90,7 +92,8 @@ pub async fn rollback(deps: &Deps, ctx: &Ctx, id: StateVersionId) -> Result<Stat
         return Ok(current.view);
     }
     let serial = head.serial + 1;
-    let facts = stream(deps, &old.body(), contents::read_facts).await??;
+    let body = old.body(deps).await?;
+    let facts = stream(&body, contents::read_facts).await??;
     let serial_at = facts.serial_at.as_ref().ok_or(Unreadable::NoState)?;
     // The serial is sealed inside, too.
     if facts.says.is_opaque {
@@ -98,7 +101,8 @@ pub async fn rollback(deps: &Deps, ctx: &Ctx, id: StateVersionId) -> Result<Stat
     }
     let new_id: StateVersionId = deps.ids.mint();
     let key = key_of(&row, new_id.0);
-    let copied = copy_with_serial(deps, &old.body(), &key, serial_at, serial).await?;
+    let home = home_of(deps, &row).await?;
+    let copied = copy_with_serial(&body, (&*home.blobs, &key), (serial_at, serial)).await?;
     let new = NewVersion {
         id: new_id,
         serial,
@@ -108,6 +112,7 @@ pub async fn rollback(deps: &Deps, ctx: &Ctx, id: StateVersionId) -> Result<Stat
         sha256: copied.sha256,
         size_bytes: copied.size_bytes,
         key: &key,
+        store_id: home.store_id,
         terraform_version: old.view.terraform_version.as_deref(),
         opaque: false,
         run_id: None,
@@ -118,7 +123,7 @@ pub async fn rollback(deps: &Deps, ctx: &Ctx, id: StateVersionId) -> Result<Stat
     let committed = commit(deps, ctx, &old, head.version_id, &new).await;
     // A database error may hide a commit that stands: then the row needs the body.
     if matches!(&committed, Err(error) if !matches!(error, StateError::Db(_))) {
-        discard_body(deps, &key).await;
+        discard_body(&*home.blobs, &key).await;
     }
     committed?;
     get_version(deps, ctx, new_id).await
@@ -158,8 +163,8 @@ async fn commit(
 }
 
 impl VersionRow {
-    pub(super) fn body(&self) -> BodyAt {
-        BodyAt::new(&self.key, self.view.size_bytes)
+    pub(super) async fn body(&self, deps: &Deps) -> Result<BodyAt, StateError> {
+        BodyAt::open(deps, self.store_id, &self.key, self.view.size_bytes).await
     }
 }
 

@@ -11,6 +11,8 @@ use crate::audit::{self, Action, Draft};
 use crate::db::Tx;
 use crate::digest::Sha256Digest;
 use crate::ids::{IdSource, QuarantinedStateId, StateVersionId, WorkspaceId};
+use crate::ports::BlobStore;
+use crate::state_stores::{self, service::Home};
 use crate::tfstates::store::{self, NewVersion, StateRow};
 use crate::tfstates::{QuarantineReason, StateError, Verdict, Write, WriteFence, judge_write, parse_state};
 
@@ -88,10 +90,11 @@ pub async fn write_inline(
         Verdict::Accept | Verdict::Quarantine(_) => {}
     }
 
+    let home = home_of(deps, &early).await?;
     let author = actor.author();
     let id: StateVersionId = deps.ids.mint();
     let key = key_of(&early, id.0);
-    deps.blobs.put(&key, write.body.clone(), "application/json").await?;
+    home.blobs.put(&key, write.body.clone(), "application/json").await?;
     let new = NewVersion {
         id,
         serial: facts.serial,
@@ -101,6 +104,7 @@ pub async fn write_inline(
         sha256: judged.sha256,
         size_bytes: i64::try_from(write.body.len()).unwrap_or(i64::MAX),
         key: &key,
+        store_id: home.store_id,
         terraform_version: facts.terraform_version.as_deref(),
         opaque: facts.opaque,
         run_id: author.run_id,
@@ -126,11 +130,20 @@ pub async fn write_inline(
         Err(_) => false,
     };
     if !used {
-        discard_body(deps, &key).await;
+        discard_body(&*home.blobs, &key).await;
     }
     match settled? {
         Settled::Stored(outcome) => Ok(outcome),
         Settled::Quarantined { id, reason, .. } => Err(StateError::Quarantined { id, reason }),
+    }
+}
+
+/// Where new bodies go. Only where an account has something to say it is asked.
+pub(super) async fn home_of(deps: &Deps, row: &StateRow) -> Result<Home, StateError> {
+    if row.has_home {
+        Ok(state_stores::service::home_of(deps, row.workspace_id).await?)
+    } else {
+        Ok(Home::platform(deps))
     }
 }
 
@@ -222,8 +235,8 @@ pub(super) fn refused(row: &StateRow, reason: crate::tfstates::RefuseReason) -> 
 }
 
 /// Removes a body that no row names. Best effort: an orphan costs a little space.
-pub(super) async fn discard_body(deps: &Deps, key: &str) {
-    if let Err(error) = deps.blobs.delete(key).await {
+pub(super) async fn discard_body(blobs: &dyn BlobStore, key: &str) {
+    if let Err(error) = blobs.delete(key).await {
         tracing::warn!(blob.key = key, error = %error, "a body that no row names could not be removed");
     }
 }

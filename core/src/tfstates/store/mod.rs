@@ -28,7 +28,7 @@ pub(super) use retention::{
 };
 pub(super) use uploads::{
     NewUpload, UploadRow, UploadStatus, begin_upload, close_upload, find_upload, has_pending_upload,
-    list_expired, lock_upload,
+    list_expired, lock_upload, set_copying,
 };
 pub(crate) use versions::Noted;
 pub(super) use versions::{
@@ -51,6 +51,8 @@ pub(super) struct StateRow {
     pub last_lock_id: Option<String>,
     /// The person who keeps runs and other people away from the workspace.
     pub workspace_lock: Option<Locked>,
+    /// Whether new bodies may go elsewhere than to the platform's own store; unknown, and so `true`, while the row is locked.
+    pub has_home: bool,
     /// What a guarded write must find unchanged: 0 if there was no row; `None` while the row is locked.
     pub version: Option<i64>,
 }
@@ -136,6 +138,7 @@ impl StateRow {
                 who: row.get("locked_who"),
                 reason: row.get("locked_reason"),
             }),
+            has_home: row.get("has_home"),
             version: row.get("row_version"),
         })
     }
@@ -156,6 +159,7 @@ fn read_head(row: &Row) -> Result<Option<StateHead>, DbError> {
         sha256: sha256(row.get("head_sha256"))?,
         md5: md5(row.get("head_md5"))?,
         key: row.get("head_key"),
+        store_id: row.get("head_store_id"),
     }))
 }
 
@@ -179,7 +183,7 @@ pub(super) async fn find(
 }
 
 const FIND_HEAD: &str = "
-    SELECT head_version_id, head_serial, head_lineage, head_key, head_size_bytes, head_md5, head_sha256
+    SELECT head_version_id, head_serial, head_lineage, head_key, head_store_id, head_size_bytes, head_md5, head_sha256
     FROM tfstates WHERE workspace_id = $1";
 
 pub(super) async fn find_head(

@@ -2,7 +2,7 @@
 
 use super::StateRow;
 use crate::db::{DbError, Query, Row, Tx};
-use crate::ids::{BusinessUnitId, QuarantinedStateId, UserId, WorkspaceId};
+use crate::ids::{BusinessUnitId, QuarantinedStateId, StateStoreId, UserId, WorkspaceId};
 use crate::page::PageRequest;
 use crate::tfstates::{QuarantineReason, QuarantinedStateView};
 
@@ -13,6 +13,8 @@ pub(in crate::tfstates) struct QuarantinedRow {
     pub business_unit_id: BusinessUnitId,
     pub md5: [u8; 16],
     pub key: String,
+    /// `None`: in the platform's own store.
+    pub store_id: Option<StateStoreId>,
 }
 
 const INSERT: &str = include_str!("../sql/quarantine.sql");
@@ -43,6 +45,7 @@ pub(in crate::tfstates) async fn insert_quarantined(
                 &new.key,
                 &new.run_id,
                 &new.created_by,
+                &new.store_id,
             ],
         )
         .await?;
@@ -99,6 +102,7 @@ fn read(row: &Row) -> Result<QuarantinedRow, DbError> {
         business_unit_id: row.get("business_unit_id"),
         md5: super::md5(row.get("md5"))?,
         key: row.get("key"),
+        store_id: row.get("store_id"),
         view: QuarantinedStateView {
             id: row.get("id"),
             workspace_id: row.get("workspace_id"),

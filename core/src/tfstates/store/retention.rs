@@ -1,7 +1,9 @@
 //! SQL of retention.
 
 use crate::db::{DbError, Query, Tx};
-use crate::ids::{BusinessUnitId, QuarantinedStateId, StateUploadId, StateVersionId, WorkspaceId};
+use crate::ids::{
+    BusinessUnitId, QuarantinedStateId, StateStoreId, StateUploadId, StateVersionId, WorkspaceId,
+};
 use crate::tfstates::Retention;
 
 // The claim: of two sweeps one gets the workspace, and a write of the state waits no longer than this transaction.
@@ -75,25 +77,32 @@ pub(in crate::tfstates) async fn expire_quarantined(
 pub(in crate::tfstates) struct Removal<Id> {
     pub id: Id,
     pub key: String,
+    /// Where the body lies; `None`: in the platform's own store.
+    pub store_id: Option<StateStoreId>,
     pub is_shared: bool,
+    /// The body also came to the platform's store, under the same key, and was copied from there.
+    pub is_staged: bool,
 }
 
 // A promoted body has two rows. Whichever goes last takes it along.
 const EXPIRED_VERSIONS: &str = "
-    SELECT v.id, v.key, EXISTS (SELECT 1 FROM quarantined_states q
+    SELECT v.id, v.key, v.store_id, false AS is_staged, EXISTS (SELECT 1 FROM quarantined_states q
         WHERE q.workspace_id = v.workspace_id AND q.key = v.key AND q.expired_at IS NULL) AS is_shared
     FROM state_versions v WHERE v.expired_at IS NOT NULL AND ($1::uuid IS NULL OR v.id > $1)
+      AND (v.store_id IS NULL OR v.store_id <> ALL ($3))
     ORDER BY v.id LIMIT $2";
 const EXPIRED_QUARANTINED: &str = "
-    SELECT q.id, q.key, EXISTS (SELECT 1 FROM state_versions v
+    SELECT q.id, q.key, q.store_id, false AS is_staged, EXISTS (SELECT 1 FROM state_versions v
         WHERE v.workspace_id = q.workspace_id AND v.key = q.key) AS is_shared
     FROM quarantined_states q WHERE q.expired_at IS NOT NULL AND ($1::uuid IS NULL OR q.id > $1)
+      AND (q.store_id IS NULL OR q.store_id <> ALL ($3))
     ORDER BY q.id LIMIT $2";
 // The body of an upload that became a version, or went to quarantine, is that row's.
 const SETTLED_UPLOADS: &str = "
-    SELECT id, key, status <> 'abandoned' AS is_shared FROM state_uploads
-    WHERE status <> 'pending' AND created_at < (SELECT plumbline_now()) - $3 * interval '1 second'
+    SELECT id, key, store_id, status <> 'abandoned' AS is_shared, store_id IS NOT NULL AS is_staged FROM state_uploads
+    WHERE status <> 'pending' AND created_at < (SELECT plumbline_now()) - $4 * interval '1 second'
       AND ($1::uuid IS NULL OR id > $1)
+      AND (store_id IS NULL OR store_id <> ALL ($3))
     ORDER BY id LIMIT $2";
 
 const REMOVE_VERSIONS: &str = "DELETE FROM state_versions WHERE id = ANY ($1) AND expired_at IS NOT NULL";
@@ -103,18 +112,22 @@ const REMOVE_UPLOADS: &str = "DELETE FROM state_uploads WHERE id = ANY ($1) AND 
 
 macro_rules! removals {
     ($list:ident, $remove:ident, $id:ty, $found:ident, $gone:ident $(, $age:ident)?) => {
-        /// Rows to remove, after one of them.
+        /// Rows to remove, after one of them, without those whose bodies lie in certain stores.
         pub(in crate::tfstates) async fn $list(
             query: &impl Query,
             after: Option<$id>,
             limit: i64,
+            without: &[StateStoreId],
             $($age: f64,)?
         ) -> Result<Vec<Removal<$id>>, DbError> {
-            let rows = query.query($found, &[&after, &limit $(, &$age)?]).await?;
+            let without: Vec<uuid::Uuid> = without.iter().map(|id| id.0).collect();
+            let rows = query.query($found, &[&after, &limit, &without $(, &$age)?]).await?;
             let removal = |row: &crate::db::Row| Removal {
                 id: row.get("id"),
                 key: row.get("key"),
+                store_id: row.get("store_id"),
                 is_shared: row.get("is_shared"),
+                is_staged: row.get("is_staged"),
             };
             Ok(rows.iter().map(removal).collect())
         }

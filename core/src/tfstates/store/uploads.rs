@@ -3,7 +3,7 @@
 use super::StateRow;
 use crate::db::{DbError, Query, Row, Tx};
 use crate::digest::Sha256Digest;
-use crate::ids::{BusinessUnitId, RunId, StateUploadId, UserId, WorkspaceId};
+use crate::ids::{BusinessUnitId, RunId, StateStoreId, StateUploadId, UserId, WorkspaceId};
 
 /// A large body that is about to come.
 #[derive(Clone, Debug)]
@@ -67,6 +67,8 @@ pub(in crate::tfstates) struct UploadRow {
     pub run_id: Option<RunId>,
     pub created_by: Option<UserId>,
     pub status: UploadStatus,
+    /// Where its body was copied to, or is about to be; `None`: it lies where it came.
+    pub store_id: Option<StateStoreId>,
 }
 
 const BEGIN: &str = include_str!("../sql/begin_upload.sql");
@@ -126,16 +128,33 @@ pub(in crate::tfstates) async fn lock_upload(
     tx.query_opt(LOCK, &[&unit, &id]).await?.as_ref().map(read).transpose()
 }
 
-const CLOSE: &str =
-    "UPDATE state_uploads SET status = $3 WHERE id = $2 AND business_unit_id = $1 AND status = 'pending'";
+const CLOSE: &str = "
+    UPDATE state_uploads SET status = $3, store_id = $4
+    WHERE id = $2 AND business_unit_id = $1 AND status = 'pending'";
 
-/// Ends a pending upload; `false` if it was not pending any more.
+/// Ends a pending upload, and says where its body is; `false` if it was not pending any more.
 pub(in crate::tfstates) async fn close_upload(
     query: &impl Query,
     upload: &UploadRow,
     status: UploadStatus,
+    store_id: Option<StateStoreId>,
 ) -> Result<bool, DbError> {
-    Ok(query.execute(CLOSE, &[&upload.business_unit_id, &upload.id, &status.as_str()]).await? == 1)
+    let params: [&dyn crate::db::Param; 4] =
+        [&upload.business_unit_id, &upload.id, &status.as_str(), &store_id];
+    Ok(query.execute(CLOSE, &params).await? == 1)
+}
+
+const COPYING: &str = "
+    UPDATE state_uploads SET store_id = $3 WHERE id = $2 AND business_unit_id = $1 AND status = 'pending'";
+
+/// Remembers where a body is about to be copied to, so that what a kill leaves there is found.
+pub(in crate::tfstates) async fn set_copying(
+    query: &impl Query,
+    upload: &UploadRow,
+    store_id: StateStoreId,
+) -> Result<(), DbError> {
+    query.execute(COPYING, &[&upload.business_unit_id, &upload.id, &store_id]).await?;
+    Ok(())
 }
 
 const HAS_PENDING: &str =
@@ -185,6 +204,7 @@ fn read(row: &Row) -> Result<UploadRow, DbError> {
         terraform_version: row.get("terraform_version"),
         run_id: row.get("run_id"),
         created_by: row.get("created_by"),
+        store_id: row.get("store_id"),
         status: status.ok_or_else(|| DbError::Row(["unknown status of an upload ", word].concat()))?,
     })
 }

@@ -4,7 +4,7 @@ use super::StateRow;
 use crate::audit::Draft;
 use crate::db::{DbError, Query, Row, Tx};
 use crate::digest::Sha256Digest;
-use crate::ids::{BusinessUnitId, RunId, StateVersionId, UserId, WorkspaceId};
+use crate::ids::{BusinessUnitId, RunId, StateStoreId, StateVersionId, UserId, WorkspaceId};
 use crate::page::PageRequest;
 use crate::tfstates::StateVersionView;
 
@@ -19,6 +19,8 @@ pub(in crate::tfstates) struct NewVersion<'a> {
     pub sha256: Sha256Digest,
     pub size_bytes: i64,
     pub key: &'a str,
+    /// `None`: in the platform's own store.
+    pub store_id: Option<StateStoreId>,
     pub terraform_version: Option<&'a str>,
     pub opaque: bool,
     pub run_id: Option<RunId>,
@@ -35,6 +37,8 @@ pub(in crate::tfstates) struct VersionRow {
     pub business_unit_id: BusinessUnitId,
     pub md5: [u8; 16],
     pub key: String,
+    /// `None`: in the platform's own store.
+    pub store_id: Option<StateStoreId>,
 }
 
 const ACCEPT: &str = include_str!("../sql/accept.sql");
@@ -72,18 +76,31 @@ pub(in crate::tfstates) async fn accept(
                 &entry.after,
                 &new.resource_count,
                 &row.is_emptied_by(new),
+                &new.store_id,
             ],
         )
         .await?;
     Ok(accepted.is_some())
 }
 
-const LIST: &str = "
-    SELECT v.*, v.id = t.head_version_id AS is_current
-    FROM state_versions v JOIN tfstates t ON t.workspace_id = v.workspace_id
-    WHERE v.workspace_id = $2 AND ($1::uuid IS NULL OR v.business_unit_id = $1) AND ($3::uuid IS NULL OR v.id < $3)
+/// A version with what a row of it does not say.
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT v.*, v.id = t.head_version_id AS is_current, s.region AS store_region, s.bucket AS store_bucket,
+                    s.storage_account AS store_account, s.prefix AS store_prefix
+             FROM state_versions v JOIN tfstates t ON t.workspace_id = v.workspace_id
+             LEFT JOIN state_stores s ON s.id = v.store_id ",
+            $rest
+        )
+    };
+}
+
+const LIST: &str = select!(
+    "WHERE v.workspace_id = $2 AND ($1::uuid IS NULL OR v.business_unit_id = $1) AND ($3::uuid IS NULL OR v.id < $3)
       AND v.expired_at IS NULL
-    ORDER BY v.id DESC LIMIT $4";
+    ORDER BY v.id DESC LIMIT $4"
+);
 
 /// Newest first; one more than a page holds, if there is one.
 pub(in crate::tfstates) async fn list_versions(
@@ -96,10 +113,8 @@ pub(in crate::tfstates) async fn list_versions(
     rows.iter().map(|row| Ok(read(row)?.view)).collect()
 }
 
-const FIND: &str = "
-    SELECT v.*, v.id = t.head_version_id AS is_current
-    FROM state_versions v JOIN tfstates t ON t.workspace_id = v.workspace_id
-    WHERE v.id = $2 AND ($1::uuid IS NULL OR v.business_unit_id = $1) AND v.expired_at IS NULL";
+const FIND: &str =
+    select!("WHERE v.id = $2 AND ($1::uuid IS NULL OR v.business_unit_id = $1) AND v.expired_at IS NULL");
 
 pub(in crate::tfstates) async fn find_version(
     query: &impl Query,
@@ -109,10 +124,10 @@ pub(in crate::tfstates) async fn find_version(
     query.query_opt(FIND, &[&unit, &id]).await?.as_ref().map(read).transpose()
 }
 
-const FIND_BEFORE: &str = "
-    SELECT v.*, false AS is_current FROM state_versions v
-    WHERE v.workspace_id = $2 AND v.business_unit_id = $1 AND v.id < $3 AND v.expired_at IS NULL
-    ORDER BY v.id DESC LIMIT 1";
+const FIND_BEFORE: &str = select!(
+    "WHERE v.workspace_id = $2 AND v.business_unit_id = $1 AND v.id < $3 AND v.expired_at IS NULL
+    ORDER BY v.id DESC LIMIT 1"
+);
 
 /// The version that was the head until this one came.
 pub(in crate::tfstates) async fn find_version_before(
@@ -192,6 +207,7 @@ fn read(row: &Row) -> Result<VersionRow, DbError> {
         business_unit_id: row.get("business_unit_id"),
         md5: super::md5(row.get("md5"))?,
         key: row.get("key"),
+        store_id: row.get("store_id"),
         view: StateVersionView {
             id: row.get("id"),
             workspace_id: row.get("workspace_id"),
@@ -209,7 +225,20 @@ fn read(row: &Row) -> Result<VersionRow, DbError> {
             contradiction: row.get("contradiction"),
             rolled_back_from: row.get("rolled_back_from"),
             is_current: row.get::<_, Option<bool>>("is_current").unwrap_or(false),
+            stored_in: stored_in(row),
             created_at: row.get("created_at"),
         },
+    })
+}
+
+/// As the tools of its cloud write it.
+fn stored_in(row: &Row) -> Option<String> {
+    let bucket = row.get::<_, Option<String>>("store_bucket")?;
+    let prefix =
+        row.get::<_, Option<String>>("store_prefix").map_or(String::new(), |prefix| format!("/{prefix}"));
+    Some(match row.get::<_, Option<String>>("store_account") {
+        Some(account) => format!("https://{account}.blob.core.windows.net/{bucket}"),
+        None if row.get::<_, Option<String>>("store_region").is_some() => format!("s3://{bucket}"),
+        None => format!("gs://{bucket}{prefix}"),
     })
 }

@@ -21,10 +21,16 @@ impl From<CloudAccountError> for Problem {
             }
             CloudAccountError::InUse(used) => {
                 let names = [used.workspaces.as_slice(), &used.clusters].concat().join(", ");
-                let detail = format!("It is in use by {names}: let them use another one first.");
+                let detail = if names.is_empty() {
+                    let names = used.states.join(", ");
+                    format!("States of {names} lie in its store: without it nobody could read them.")
+                } else {
+                    format!("It is in use by {names}: let them use another one first.")
+                };
                 conflict("cloud-account-in-use", "It is in use", detail)
                     .with("workspaces", used.workspaces)
                     .with("clusters", used.clusters)
+                    .with("states", used.states)
             }
             CloudAccountError::Access(error) => error.into(),
             CloudAccountError::Seal(error) => Self::internal(&error),

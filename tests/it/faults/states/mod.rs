@@ -37,7 +37,7 @@ const MINUTES_VARIABLE: &str = "PLUMBLINE_TEST_MINUTES";
 /// The suite's own seed.
 const SEED: u64 = 7;
 /// How long clients act with one seed.
-const ROUND: Duration = Duration::from_secs(45);
+const ROUND: Duration = Duration::from_secs(60);
 const VIOLATIONS_SHOWN: usize = 8;
 
 fn setting(name: &str) -> Option<u64> {

@@ -9,6 +9,7 @@ mod s3;
 mod shelf;
 
 use std::any::Any;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +25,7 @@ use plumbline_core::ports::{BlobError, BlobStore};
 use tokio::net::TcpListener;
 
 use lossy_proxy::LossyProxy;
-pub use s3::{s3s_fs, serve_s3s};
+pub use s3::{s3s_fs, serve_s3s, serve_s3s_to};
 
 pub const BUCKET: &str = "plumbline";
 
@@ -38,6 +39,7 @@ pub struct Store {
     pub remote: Option<Remote>,
     /// Whether a URL can be signed that takes exactly the announced bytes.
     pub signs_uploads: bool,
+    root: Option<PathBuf>,
     _kept: Vec<Box<dyn Any + Send + Sync>>,
 }
 
@@ -71,8 +73,20 @@ impl Store {
             missing: open(url, "not-there", prefix, true),
             remote: Some(remote),
             signs_uploads: true,
+            root: None,
             _kept: Vec::new(),
         }
+    }
+
+    /// Keeps its objects in this directory.
+    fn at(mut self, root: PathBuf) -> Self {
+        self.root = Some(root);
+        self
+    }
+
+    /// Where s3s-fs keeps the bucket's objects.
+    pub fn root(&self) -> &Path {
+        self.root.as_deref().expect("a store over a directory")
     }
 
     /// Lives as long as the store.
@@ -158,6 +172,7 @@ pub async fn directory() -> Store {
         missing: Arc::new(DirectoryStore::new(nowhere, base_url, [7; 32])),
         remote: None,
         signs_uploads: true,
+        root: None,
         _kept: vec![Box::new(scratch)],
     }
 }

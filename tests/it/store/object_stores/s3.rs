@@ -29,13 +29,18 @@ async fn start_s3s_fs(name: &'static str, prefix: Option<&str>, open: super::Ope
     let scratch = tempfile::tempdir().unwrap();
     std::fs::create_dir(scratch.path().join(BUCKET)).unwrap();
     let url = serve_s3s(scratch.path().to_owned()).await;
-    Store::remote(name, &url, prefix, open).await.keeping(scratch)
+    Store::remote(name, &url, prefix, open).await.at(scratch.path().join(BUCKET)).keeping(scratch)
 }
 
 pub async fn serve_s3s(root: PathBuf) -> String {
+    serve_s3s_to(root, KEY, SECRET).await
+}
+
+/// The same for other keys.
+pub async fn serve_s3s_to(root: PathBuf, key: &str, secret: &str) -> String {
     let mut builder = S3ServiceBuilder::new(s3s_fs_of(&root));
-    builder.set_auth(SimpleAuth::from_single(KEY, SECRET));
-    let service = builder.build();
+    builder.set_auth(SimpleAuth::from_single(key, secret));
+    let service = Honest { root, service: builder.build() };
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     tokio::spawn(async move {
@@ -50,6 +55,30 @@ pub async fn serve_s3s(root: PathBuf) -> String {
     });
     // Not the API's own host name: clients then keep the API's credentials to themselves.
     format!("http://localhost:{port}")
+}
+
+/// As S3 itself, unlike s3s-fs, it takes no object into a bucket that is not there.
+#[derive(Clone)]
+struct Honest {
+    root: PathBuf,
+    service: s3s::service::S3Service,
+}
+
+impl hyper::service::Service<http::Request<hyper::body::Incoming>> for Honest {
+    type Response = s3s::HttpResponse;
+    type Error = s3s::HttpError;
+    type Future = futures::future::BoxFuture<'static, Result<Self::Response, Self::Error>>;
+
+    fn call(&self, request: http::Request<hyper::body::Incoming>) -> Self::Future {
+        const MISSING: &str = "<?xml version=\"1.0\"?><Error><Code>NoSuchBucket</Code><Message>no such bucket</Message></Error>";
+        let path = request.uri().path().trim_start_matches('/');
+        let (bucket, key) = path.split_once('/').unwrap_or((path, ""));
+        if key.is_empty() || self.root.join(bucket).is_dir() {
+            return Box::pin(hyper::service::Service::call(&self.service, request));
+        }
+        let answer = http::Response::builder().status(404).body(s3s::Body::from(MISSING.to_owned()));
+        Box::pin(async { Ok(answer.expect("a response")) })
+    }
 }
 
 fn s3s_fs_of(root: &Path) -> ::s3s_fs::FileSystem {
