@@ -215,7 +215,7 @@ fn each_change_of_lineage_uses_a_switch_of_its_own() {
 }
 
 fn call<C>(from: Tick, to: impl Into<Option<Tick>>, call: C) -> Call<C> {
-    Call { from, to: to.into(), call }
+    Call { from, to: to.into(), gone: None, call }
 }
 
 fn take(id: &str) -> LockCall {
@@ -261,6 +261,16 @@ fn a_call_without_an_answer_happens_once_at_most() {
     assert!(has_order(&[lost.clone(), back.clone(), held(2), free(4)]));
     assert!(!has_order(&[lost.clone(), back.clone(), held(2), free(4), held(6)]), "it was taken once");
     assert!(!has_order(&[held(2), call(5, None, take("a"))]), "it cannot happen before it is asked for");
+}
+
+#[test]
+fn what_is_gone_has_happened_before_or_never() {
+    let lost = Call { gone: Some(5), ..call(1, None, take("a")) };
+    let (held, free) = (call(2, 3, seen(Some("a"))), |at: Tick| call(at, at + 1, seen(None)));
+    assert!(has_order(&[lost.clone(), held.clone(), call(7, 8, seen(Some("a")))]), "it happened in time");
+    assert!(has_order(&[lost.clone(), free(2), free(7)]), "it never happened");
+    assert!(has_order(&[lost.clone(), held, call(6, 7, give_back("a")), free(8)]));
+    assert!(!has_order(&[lost, free(2), call(7, 8, seen(Some("a")))]), "it is too late");
 }
 
 #[test]

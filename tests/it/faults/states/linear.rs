@@ -27,6 +27,8 @@ pub struct Call<C> {
     pub from: Tick,
     /// `None`: no answer. Its `call` then says what it does if it does something.
     pub to: Option<Tick>,
+    /// Without an answer: from when on it can do nothing any more, whether it did before or not.
+    pub gone: Option<Tick>,
     pub call: C,
 }
 
@@ -68,11 +70,12 @@ pub fn search<R: Register>(register: &R, initial: R::State, calls: &[Call<R::Cal
     moments.sort_unstable();
     let mut search = Search { register, calls, open: Vec::new(), unanswered: Vec::new() };
     let mut reached = vec![Configuration { state: initial, done: Vec::new(), happened: Vec::new() }];
-    for (_, is_answer, index) in moments {
+    for (now, is_answer, index) in moments {
         if !is_answer {
             search.begin(index);
             continue;
         }
+        search.forget_gone(now, &mut reached);
         match search.answered(&reached, index) {
             None => return Found::TooMany { call: index },
             Some(next) if next.is_empty() => {
@@ -102,6 +105,17 @@ impl<R: Register> Search<'_, R> {
         let alike = |(other, _): &&(usize, Option<usize>)| self.calls[*other].call == self.calls[index].call;
         let before = self.unanswered.iter().rev().find(alike).map(|(other, _)| *other);
         self.unanswered.push((index, before));
+    }
+
+    /// Leaves out what can do nothing any more: whether it has happened makes no difference.
+    fn forget_gone(&mut self, now: Tick, reached: &mut [Configuration<R::State>]) {
+        let calls = self.calls;
+        let is_gone = |index: usize| calls[index].gone.is_some_and(|gone| gone < now);
+        let before = self.unanswered.len();
+        self.unanswered.retain(|(index, _)| !is_gone(*index));
+        if self.unanswered.len() < before {
+            reached.iter_mut().for_each(|reached| reached.happened.retain(|index| !is_gone(*index)));
+        }
     }
 
     /// Every configuration in which the call is done. `None`: there are too many to look at.
@@ -134,6 +148,11 @@ impl<R: Register> Search<'_, R> {
         Some(next.into_all())
     }
 
+    /// Whether a call without an answer may still do something.
+    fn is_open(&self, index: usize) -> bool {
+        self.unanswered.binary_search_by_key(&index, |(other, _)| *other).is_ok()
+    }
+
     /// To have looked when what was seen is there is never worse than to have it to do.
     fn do_what_only_looks(&self, configuration: &mut Configuration<R::State>) {
         for open in &self.open {
@@ -156,7 +175,8 @@ impl<R: Register> Search<'_, R> {
         }
         let happened = &configuration.happened;
         for (call, alike) in &self.unanswered {
-            if happened.contains(call) || alike.is_some_and(|alike| !happened.contains(&alike)) {
+            let has = |call: &usize| happened.binary_search(call).is_ok();
+            if has(call) || alike.is_some_and(|alike| self.is_open(alike) && !has(&alike)) {
                 continue;
             }
             let after = self.register.step(&configuration.state, &self.calls[*call].call);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::history::{Answer, Event, History, Operation, Who, Written};
+use super::history::{Answer, Entry, Event, History, Operation, Tick, Who, Written};
 use super::linear::{Call, Found, Register, search};
 
 /// The lock.
@@ -111,13 +111,59 @@ fn lock_call(event: &Event) -> Option<LockCall> {
 }
 
 fn timed<C>(event: &Event, call: C) -> Call<C> {
-    Call { from: event.from, to: event.known().map(|(to, _)| to), call }
+    Call { from: event.from, to: event.known().map(|(to, _)| to), gone: None, call }
 }
 
 /// The calls about the lock of a workspace.
 pub fn lock_calls(history: &History, workspace: usize) -> Vec<Call<LockCall>> {
     let call = |event: &Event| Some(timed(event, lock_call(event)?));
-    history.of(workspace).filter(|event| left_a_trace(history, workspace, event)).filter_map(call).collect()
+    let mut calls: Vec<_> = history
+        .of(workspace)
+        .filter(|event| left_a_trace(history, workspace, event))
+        .filter_map(call)
+        .collect();
+    forget_what_was_seen(history, workspace, &mut calls);
+    calls
+}
+
+/// A lock that was taken once is not taken again by a call without an answer, once it was seen, and not given back again
+/// once that was heard; and neither once a lock was seen that was taken later, by the order of the audit log.
+fn forget_what_was_seen(history: &History, workspace: usize, calls: &mut [Call<LockCall>]) {
+    let (mut held, mut back) = (BTreeMap::new(), BTreeMap::new());
+    let note = |seen: &mut BTreeMap<String, Tick>, id: &String, to: Tick| {
+        seen.entry(id.clone()).and_modify(|first| *first = to.min(*first)).or_insert(to);
+    };
+    for (to, call) in calls.iter().filter_map(|call| Some((call.to?, &call.call))) {
+        let seen = match call {
+            LockCall::Take(id, _) | LockCall::GiveBack(id, _) | LockCall::Unresolved(id) => Some(id),
+            LockCall::Refused { holder, .. } => Some(holder),
+            LockCall::See(holder) => holder.as_ref(),
+            _ => None,
+        };
+        seen.into_iter().for_each(|id| note(&mut held, id, to));
+        if let LockCall::GiveBack(id, _) = call {
+            note(&mut back, id, to);
+        }
+    }
+    let is_taking = |entry: &&Entry| entry.workspace == workspace && entry.action == "state.lock";
+    let taken: Vec<&String> =
+        history.audit.iter().filter(is_taking).filter_map(|entry| entry.lock.as_ref()).collect();
+    let mut times = BTreeMap::new();
+    taken.iter().for_each(|id| *times.entry(*id).or_insert(0) += 1);
+    let mut next_seen = Tick::MAX;
+    let mut later = BTreeMap::new();
+    for id in taken.iter().rev().filter(|id| times[**id] == 1) {
+        later.insert((*id).clone(), next_seen);
+        next_seen = next_seen.min(held.get(*id).copied().unwrap_or(Tick::MAX));
+    }
+    for call in calls.iter_mut().filter(|call| call.to.is_none()) {
+        let (id, seen) = match &call.call {
+            LockCall::Take(id, _) => (id, &held),
+            LockCall::GiveBack(id, _) => (id, &back),
+            _ => continue,
+        };
+        call.gone = later.get(id).map(|later| seen.get(id).map_or(*later, |seen| *seen.min(later)));
+    }
 }
 
 /// A call without an answer that took, gave back or took away a lock is in the audit log. If it is not there, it has
@@ -216,6 +262,14 @@ pub fn head_calls(history: &History, workspace: usize) -> (Head, Vec<Call<HeadCa
     versions().for_each(|version| know(&version.state));
     let mut calls: Vec<_> =
         history.of(workspace).filter_map(|event| Some(timed(event, head_call(event)?))).collect();
+    let mut seen = BTreeMap::new();
+    for (to, call) in calls.iter().filter_map(|call| Some((call.to?, &call.call))) {
+        // What is told to be committed may have been replaced, but it was there.
+        let (HeadCall::Read(Some(body)) | HeadCall::Set(body) | HeadCall::Committed(body)) = call else {
+            continue;
+        };
+        seen.entry(body.clone()).and_modify(|first: &mut Tick| *first = to.min(*first)).or_insert(to);
+    }
     // Versions that may have been made by a call without an answer, or by a sweep, whoever was told of them later.
     for version in versions() {
         let set = HeadCall::Set(version.state.sha256.clone());
@@ -224,7 +278,9 @@ pub fn head_calls(history: &History, workspace: usize) -> (Head, Vec<Call<HeadCa
         let asked = asked_for(history, workspace, version).filter(is_silent).map(|event| event.from).min();
         let is_told = calls.iter().any(|call| call.call == set);
         if asked.is_some() || !is_told {
-            calls.push(Call { from: asked.unwrap_or(0), to: None, call: set });
+            let is_alone = versions().filter(|other| other.state.sha256 == version.state.sha256).count() == 1;
+            let gone = seen.get(&version.state.sha256).copied().filter(|_| is_alone);
+            calls.push(Call { from: asked.unwrap_or(0), to: None, gone, call: set });
         }
     }
     (head, calls)
