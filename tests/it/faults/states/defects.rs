@@ -240,11 +240,20 @@ const WITHIN: Duration = Duration::from_secs(60);
 /// Calls after which the history is looked at; then another seed goes on.
 const CALLS: usize = 600;
 
+/// Executors upload: there is one in each workspace, and people leave them few of the calls.
+fn shows_in_uploads(defect: Defect) -> bool {
+    matches!(
+        defect,
+        Defect::NoGenerationInCommits | Defect::PendingUploadDropped | Defect::LockOfStoppedStays
+    )
+}
+
 #[expect(clippy::print_stdout, reason = "how long each takes to be found")]
 async fn find(defect: Defect, checker: &str) {
     let began = Instant::now();
     for seed in 1.. {
-        let cast = Cast { seed, people: 6, workspaces: 2, is_broken_hard: false, defect: Some(defect) };
+        let (people, workspaces) = if shows_in_uploads(defect) { (4, 4) } else { (6, 2) };
+        let cast = Cast { seed, people, workspaces, is_broken_hard: false, defect: Some(defect) };
         let world = World::new(cast).await;
         world.run(WITHIN, CALLS).await;
         world.settle().await;

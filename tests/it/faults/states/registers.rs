@@ -127,7 +127,7 @@ pub fn lock_calls(history: &History, workspace: usize) -> Vec<Call<LockCall>> {
 }
 
 /// A lock that was taken once is not taken again by a call without an answer, once it was seen, and not given back again
-/// once that was heard; and neither once a lock was seen that was taken later, by the order of the audit log.
+/// once that was heard; and no lock is, once another one was seen that was taken later, by the order of the audit log.
 fn forget_what_was_seen(history: &History, workspace: usize, calls: &mut [Call<LockCall>]) {
     let (mut held, mut back) = (BTreeMap::new(), BTreeMap::new());
     let note = |seen: &mut BTreeMap<String, Tick>, id: &String, to: Tick| {
@@ -152,9 +152,12 @@ fn forget_what_was_seen(history: &History, workspace: usize, calls: &mut [Call<L
     taken.iter().for_each(|id| *times.entry(*id).or_insert(0) += 1);
     let mut next_seen = Tick::MAX;
     let mut later = BTreeMap::new();
-    for id in taken.iter().rev().filter(|id| times[**id] == 1) {
-        later.insert((*id).clone(), next_seen);
-        next_seen = next_seen.min(held.get(*id).copied().unwrap_or(Tick::MAX));
+    for id in taken.iter().rev() {
+        // Of one that was taken again, when it was taken last.
+        later.entry((*id).clone()).or_insert(next_seen);
+        if times[*id] == 1 {
+            next_seen = next_seen.min(held.get(*id).copied().unwrap_or(Tick::MAX));
+        }
     }
     for call in calls.iter_mut().filter(|call| call.to.is_none()) {
         let (id, seen) = match &call.call {
@@ -162,7 +165,8 @@ fn forget_what_was_seen(history: &History, workspace: usize, calls: &mut [Call<L
             LockCall::GiveBack(id, _) => (id, &back),
             _ => continue,
         };
-        call.gone = later.get(id).map(|later| seen.get(id).map_or(*later, |seen| *seen.min(later)));
+        let seen = seen.get(id).filter(|_| times.get(id) == Some(&1));
+        call.gone = later.get(id).map(|later| seen.map_or(*later, |seen| *seen.min(later)));
     }
 }
 
