@@ -9,8 +9,7 @@ use http::Method;
 use object_store::path::Path;
 use object_store::signer::Signer;
 use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt as _};
-use plumbline_core::digest::Sha256Digest;
-use plumbline_core::ports::{BlobError, BlobHead, BlobPrefix, BlobStore, holds};
+use plumbline_core::ports::{BlobError, BlobHead, BlobPrefix};
 use plumbline_core::protocol::Presigned;
 
 use crate::wire::Fault;
@@ -138,17 +137,6 @@ impl<S: ObjectStore + Signer> Bucket<S> {
             self.name
         ))
     }
-}
-
-/// What a write that did not succeed was: our own earlier success whose answer was lost, or somebody else's object.
-pub(crate) async fn settle(
-    store: &dyn BlobStore,
-    key: &str,
-    size_bytes: u64,
-    sha256: Sha256Digest,
-    error: BlobError,
-) -> Result<(), BlobError> {
-    if holds(store, key, size_bytes, sha256).await? { Ok(()) } else { Err(error) }
 }
 
 /// `None` if there is no such object.

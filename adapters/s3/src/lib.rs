@@ -21,7 +21,7 @@ use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::{ChecksumMode, ServerSideEncryption};
 use bytes::Bytes;
 use plumbline_core::digest::Sha256Digest;
-use plumbline_core::ports::{BlobError, BlobHead, BlobPrefix, BlobStore, PartWriter, UploadTerms};
+use plumbline_core::ports::{BlobError, BlobHead, BlobPrefix, BlobStore, PartWriter, UploadTerms, settle};
 use plumbline_core::protocol::Presigned;
 
 pub use client::{Keys, S3Credentials, S3Place};
@@ -128,10 +128,7 @@ impl BlobStore for S3Store {
         match write.send().await.map_err(|error| self.error(key, &error)) {
             Ok(_) => Ok(()),
             // Somebody else's object, or our own earlier try whose answer was lost.
-            Err(BlobError::Conflict(_)) => {
-                let same = plumbline_core::ports::holds(self, key, size_bytes, sha256).await?;
-                if same { Ok(()) } else { Err(BlobError::Conflict(key.to_owned())) }
-            }
+            Err(conflict @ BlobError::Conflict(_)) => settle(self, key, size_bytes, sha256, conflict).await,
             Err(BlobError::NotFound(_)) => {
                 self.require_bucket().await?;
                 Err(BlobError::Unavailable("it did not find what it was about to write".into()))

@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::{ChecksumAlgorithm, CompletedMultipartUpload, CompletedPart, ServerSideEncryption};
-use bytes::{Bytes, BytesMut};
-use plumbline_core::digest::{Sha256Digest, Sha256Hasher};
-use plumbline_core::ports::{BlobError, BlobStore, PartWriter, holds};
+use bytes::Bytes;
+use plumbline_core::digest::Sha256Digest;
+use plumbline_core::ports::{BlobError, BlobStore, PartWriter, Pieces, settle};
 
 use crate::{S3Store, client};
 
@@ -23,10 +23,7 @@ pub(super) struct Parts {
     /// The key as the bucket knows it.
     full: String,
     content_type: String,
-    hasher: Sha256Hasher,
-    size_bytes: u64,
-    /// Not sent yet; below the size of a part.
-    pending: BytesMut,
+    pieces: Pieces,
     /// Named by S3 when the first part is sent.
     upload_id: Option<String>,
     sent: Vec<CompletedPart>,
@@ -39,9 +36,7 @@ impl Parts {
             key: key.to_owned(),
             full,
             content_type: content_type.to_owned(),
-            hasher: Sha256Hasher::default(),
-            size_bytes: 0,
-            pending: BytesMut::new(),
+            pieces: Pieces::new(PART_BYTES),
             upload_id: None,
             sent: Vec::new(),
         }
@@ -125,11 +120,8 @@ impl Parts {
             Err(error) => self.fault(&error),
         };
         // The key is taken, or the upload is gone: both may be our own earlier try whose answer was lost.
-        let sha256 = std::mem::take(&mut self.hasher).finish();
-        if holds(&self.store, &self.key, self.size_bytes, sha256).await? {
-            return Ok(());
-        }
-        Err(error)
+        let sha256 = self.pieces.finish_digest();
+        settle(&self.store, &self.key, self.pieces.size_bytes(), sha256, error).await
     }
 
     async fn drop_parts(&self, upload_id: &str) -> Result<(), BlobError> {
@@ -147,22 +139,15 @@ impl Parts {
 #[async_trait]
 impl PartWriter for Parts {
     async fn write(&mut self, bytes: Bytes) -> Result<(), BlobError> {
-        self.hasher.update(&bytes);
-        self.size_bytes += bytes.len() as u64;
-        let mut rest = bytes;
-        // A part is sent once more than it has come, so that the last one is never empty.
-        while self.pending.len() + rest.len() > PART_BYTES {
-            let part = rest.split_to(PART_BYTES - self.pending.len());
-            self.pending.extend_from_slice(&part);
-            let part = self.pending.split().freeze();
+        self.pieces.add(bytes);
+        while let Some(part) = self.pieces.next_whole() {
             self.send(part).await?;
         }
-        self.pending.extend_from_slice(&rest);
         Ok(())
     }
 
     async fn finish(mut self: Box<Self>) -> Result<(), BlobError> {
-        let last = self.pending.split().freeze();
+        let last = self.pieces.last();
         let Some(upload_id) = self.upload_id.clone() else {
             return self.store.put(&self.key, last, &self.content_type).await;
         };

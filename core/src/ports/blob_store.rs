@@ -135,6 +135,17 @@ pub async fn holds(
     }
 }
 
+/// What a write that did not succeed was: our own earlier success whose answer was lost, or, with its error, none.
+pub async fn settle(
+    store: &dyn BlobStore,
+    key: &str,
+    size_bytes: u64,
+    sha256: Sha256Digest,
+    error: BlobError,
+) -> Result<(), BlobError> {
+    if holds(store, key, size_bytes, sha256).await? { Ok(()) } else { Err(error) }
+}
+
 /// Reads piece by piece: objects may be larger than memory.
 async fn digest_of(store: &dyn BlobStore, key: &str, size_bytes: u64) -> Result<Sha256Digest, BlobError> {
     let (mut hasher, mut offset) = (Sha256Hasher::default(), 0);

@@ -9,6 +9,7 @@ pub mod fake_kms;
 mod function_program;
 mod gcs_uploads;
 mod grants;
+mod hooked_store;
 mod idempotency;
 mod idle;
 mod lock_waiters;

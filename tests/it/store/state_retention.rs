@@ -10,13 +10,13 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use http::StatusCode;
 use plumbline_core::db::Query as _;
-use plumbline_core::ports::{BlobError, BlobHead, BlobStore, PartWriter, UploadTerms};
-use plumbline_core::protocol::Presigned;
+use plumbline_core::ports::BlobError;
 use plumbline_core::tfstates::service;
 use plumbline_runtime::Function;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::hooked_store::{Before, Hooked};
 use super::state_client::{Backend, state};
 use crate::plane::slug;
 
@@ -180,51 +180,24 @@ async fn many_sweeps_at_once_remove_each_version_once() {
 /// Removes nothing while it is told to.
 #[derive(Debug)]
 struct Stubborn {
-    store: Arc<dyn BlobStore>,
     refuses: AtomicBool,
 }
 
 #[async_trait]
-impl BlobStore for Stubborn {
-    async fn put(&self, key: &str, bytes: Bytes, kind: &str) -> Result<(), BlobError> {
-        self.store.put(key, bytes, kind).await
-    }
-    async fn get(&self, key: &str) -> Result<Bytes, BlobError> {
-        self.store.get(key).await
-    }
-    async fn get_part(&self, key: &str, part: Range<u64>) -> Result<Bytes, BlobError> {
-        self.store.get_part(key, part).await
-    }
-    async fn head(&self, key: &str) -> Result<Option<BlobHead>, BlobError> {
-        self.store.head(key).await
-    }
-    async fn delete(&self, key: &str) -> Result<(), BlobError> {
+impl Before for Stubborn {
+    async fn delete(&self) -> Result<(), BlobError> {
         if self.refuses.load(Ordering::SeqCst) {
             return Err(BlobError::Unavailable("not now".into()));
         }
-        self.store.delete(key).await
-    }
-    async fn begin_parts(&self, key: &str, kind: &str) -> Result<Box<dyn PartWriter>, BlobError> {
-        self.store.begin_parts(key, kind).await
-    }
-    async fn presign_put(
-        &self,
-        key: &str,
-        terms: &UploadTerms,
-        age: Duration,
-    ) -> Result<Presigned, BlobError> {
-        self.store.presign_put(key, terms, age).await
-    }
-    async fn presign_get(&self, key: &str, age: Duration) -> Result<Presigned, BlobError> {
-        self.store.presign_get(key, age).await
+        Ok(())
     }
 }
 
 #[tokio::test]
 async fn a_removal_that_broke_off_goes_on_at_the_next_sweep_and_nobody_sees_what_is_half_gone() {
     let mut history = History::start().await;
-    let store =
-        Arc::new(Stubborn { store: Arc::clone(&history.0.plane.deps.blobs), refuses: AtomicBool::new(true) });
+    let stubborn = Stubborn { refuses: AtomicBool::new(true) };
+    let store = Arc::new(Hooked { store: Arc::clone(&history.0.plane.deps.blobs), before: stubborn });
     history.0.plane.deps.blobs = store.clone();
     history.write(1..13).await;
     let rows = history.rows("state_versions").await;
@@ -242,7 +215,7 @@ async fn a_removal_that_broke_off_goes_on_at_the_next_sweep_and_nobody_sees_what
     history.0.plane.deps.blobs.get(key).await.unwrap();
     store.store.delete(key).await.unwrap();
 
-    store.refuses.store(false, Ordering::SeqCst);
+    store.before.refuses.store(false, Ordering::SeqCst);
     assert_eq!(history.sweep().await, 2);
     assert_eq!(history.rows("state_versions").await.len(), 10);
     for (_, key) in &rows[..2] {

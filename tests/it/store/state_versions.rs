@@ -1,17 +1,14 @@
 //! The order of versions.
 
-use std::ops::Range;
-use std::sync::Arc;
-use std::time::Duration;
-
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::StatusCode;
-use plumbline_core::ports::{BlobError, BlobHead, BlobStore, PartWriter, UploadTerms};
-use plumbline_core::protocol::Presigned;
+use plumbline_core::ports::BlobError;
 use serde_json::json;
+use std::sync::Arc;
 use tokio::sync::Notify;
 
+use super::hooked_store::{Before, Hooked};
 use super::state_client::{Backend, state};
 use crate::plane::TestPlane;
 
@@ -19,46 +16,19 @@ const SLOW: &str = "slow";
 
 /// Takes bodies that say so only when it is told to.
 #[derive(Debug)]
-struct SlowStore {
-    inner: Arc<dyn BlobStore>,
+struct Slow {
     reached: Arc<Notify>,
     go_on: Arc<Notify>,
 }
 
 #[async_trait]
-impl BlobStore for SlowStore {
-    async fn put(&self, key: &str, bytes: Bytes, content_type: &str) -> Result<(), BlobError> {
+impl Before for Slow {
+    async fn put(&self, bytes: &Bytes) -> Result<(), BlobError> {
         if bytes.windows(SLOW.len()).any(|part| part == SLOW.as_bytes()) {
             self.reached.notify_one();
             self.go_on.notified().await;
         }
-        self.inner.put(key, bytes, content_type).await
-    }
-    async fn get(&self, key: &str) -> Result<Bytes, BlobError> {
-        self.inner.get(key).await
-    }
-    async fn get_part(&self, key: &str, part: Range<u64>) -> Result<Bytes, BlobError> {
-        self.inner.get_part(key, part).await
-    }
-    async fn head(&self, key: &str) -> Result<Option<BlobHead>, BlobError> {
-        self.inner.head(key).await
-    }
-    async fn delete(&self, key: &str) -> Result<(), BlobError> {
-        self.inner.delete(key).await
-    }
-    async fn begin_parts(&self, key: &str, content_type: &str) -> Result<Box<dyn PartWriter>, BlobError> {
-        self.inner.begin_parts(key, content_type).await
-    }
-    async fn presign_put(
-        &self,
-        key: &str,
-        terms: &UploadTerms,
-        age: Duration,
-    ) -> Result<Presigned, BlobError> {
-        self.inner.presign_put(key, terms, age).await
-    }
-    async fn presign_get(&self, key: &str, age: Duration) -> Result<Presigned, BlobError> {
-        self.inner.presign_get(key, age).await
+        Ok(())
     }
 }
 
@@ -66,8 +36,8 @@ impl BlobStore for SlowStore {
 async fn versions_are_listed_in_the_order_in_which_they_were_accepted_also_if_an_earlier_write_was_slower() {
     let (reached, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let mut plane = TestPlane::start().await;
-    let inner = Arc::clone(&plane.deps.blobs);
-    plane.deps.blobs = Arc::new(SlowStore { inner, reached: reached.clone(), go_on: go_on.clone() });
+    let before = Slow { reached: reached.clone(), go_on: go_on.clone() };
+    plane.deps.blobs = Arc::new(Hooked { store: Arc::clone(&plane.deps.blobs), before });
     let backend = Backend::on(plane).await;
     assert_eq!(backend.write(None, &state(1, "l", "first")).await.0, StatusCode::OK);
 

@@ -7,14 +7,13 @@
 use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::Method;
 use object_store::multipart::{MultipartStore as _, PartId};
-use plumbline_core::digest::Sha256Hasher;
-use plumbline_core::ports::{BlobError, BlobStore as _, PartWriter};
+use plumbline_core::ports::{BlobError, BlobStore as _, PartWriter, Pieces, settle};
 
 use super::AzureStore;
-use crate::bucket::{Existing as _, settle};
+use crate::bucket::Existing as _;
 use crate::wire::Call;
 
 /// In memory at a time. A blob has at most 50,000 blocks.
@@ -25,10 +24,7 @@ pub(super) struct Parts {
     store: AzureStore,
     key: String,
     content_type: String,
-    hasher: Sha256Hasher,
-    size_bytes: u64,
-    /// Not sent yet; below the size of a block.
-    pending: BytesMut,
+    pieces: Pieces,
     blocks: Vec<PartId>,
 }
 
@@ -38,20 +34,18 @@ impl Parts {
             store,
             key: key.to_owned(),
             content_type: content_type.to_owned(),
-            hasher: Sha256Hasher::default(),
-            size_bytes: 0,
-            pending: BytesMut::new(),
+            pieces: Pieces::new(BLOCK_BYTES),
             blocks: Vec::new(),
         }
     }
 
     /// Writes what is whole as a list of one block.
     pub(super) async fn in_one_block(mut self, bytes: Bytes) -> Result<(), BlobError> {
-        self.hasher.update(&bytes);
-        self.size_bytes = bytes.len() as u64;
+        self.pieces.add(bytes);
+        let block = self.pieces.last();
         // There are no empty blocks, but there are empty lists.
-        if !bytes.is_empty() {
-            self.send(bytes).await?;
+        if !block.is_empty() {
+            self.send(block).await?;
         }
         self.commit().await
     }
@@ -86,8 +80,8 @@ impl Parts {
             Err(error) => error,
             Ok(()) => return Ok(()),
         };
-        let sha256 = std::mem::take(&mut self.hasher).finish();
-        settle(&self.store, &self.key, self.size_bytes, sha256, error).await
+        let sha256 = self.pieces.finish_digest();
+        settle(&self.store, &self.key, self.pieces.size_bytes(), sha256, error).await
     }
 }
 
@@ -102,22 +96,15 @@ fn block_list(blocks: &[PartId]) -> String {
 #[async_trait]
 impl PartWriter for Parts {
     async fn write(&mut self, bytes: Bytes) -> Result<(), BlobError> {
-        self.hasher.update(&bytes);
-        self.size_bytes += bytes.len() as u64;
-        let mut rest = bytes;
-        // A block is sent once more than it has come, so that the last one is never empty.
-        while self.pending.len() + rest.len() > BLOCK_BYTES {
-            let block = rest.split_to(BLOCK_BYTES - self.pending.len());
-            self.pending.extend_from_slice(&block);
-            let block = self.pending.split().freeze();
+        self.pieces.add(bytes);
+        while let Some(block) = self.pieces.next_whole() {
             self.send(block).await?;
         }
-        self.pending.extend_from_slice(&rest);
         Ok(())
     }
 
     async fn finish(mut self: Box<Self>) -> Result<(), BlobError> {
-        let last = self.pending.split().freeze();
+        let last = self.pieces.last();
         if self.blocks.is_empty() {
             return self.store.put(&self.key, last, &self.content_type).await;
         }

@@ -12,12 +12,12 @@ use http::Method;
 use object_store::client::{HttpClient, HttpConnector as _};
 use object_store::gcp::{GoogleCloudStorage, GoogleCloudStorageBuilder};
 use plumbline_core::digest::Sha256Digest;
-use plumbline_core::ports::{BlobError, BlobHead, BlobPrefix, BlobStore, PartWriter, UploadTerms};
+use plumbline_core::ports::{BlobError, BlobHead, BlobPrefix, BlobStore, PartWriter, UploadTerms, settle};
 use plumbline_core::protocol::Presigned;
 use plumbline_core::secrets::SecretText;
 use url::Url;
 
-use crate::bucket::{Bucket, Existing, found, settle};
+use crate::bucket::{Bucket, Existing, found};
 use crate::wire::{self, Answer, Call, Fault, Telling};
 
 /// Where Google answers.

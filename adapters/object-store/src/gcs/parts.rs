@@ -4,14 +4,13 @@
 //! What fits into one piece is written as any other object. The address of an upload is a secret: whoever has it may write.
 
 use async_trait::async_trait;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::{Method, StatusCode};
-use plumbline_core::digest::Sha256Hasher;
-use plumbline_core::ports::{BlobError, BlobStore as _, PartWriter};
+use plumbline_core::ports::{BlobError, BlobStore as _, PartWriter, Pieces, settle};
 use url::Url;
 
 use super::GcsStore;
-use crate::bucket::{Existing as _, settle};
+use crate::bucket::Existing as _;
 use crate::wire::{self, Call, Fault};
 
 /// Sent at a time, and in memory: a multiple of 256 KiB, as the service wants it.
@@ -21,10 +20,7 @@ pub(super) struct Parts {
     store: GcsStore,
     key: String,
     content_type: String,
-    hasher: Sha256Hasher,
-    size_bytes: u64,
-    /// Not sent yet; below the size of a piece.
-    pending: BytesMut,
+    pieces: Pieces,
     sent_bytes: u64,
     upload: Upload,
 }
@@ -45,7 +41,7 @@ impl std::fmt::Debug for Parts {
         f.debug_struct("Parts")
             .field("store", &self.store)
             .field("key", &self.key)
-            .field("size_bytes", &self.size_bytes)
+            .field("size_bytes", &self.pieces.size_bytes())
             .finish_non_exhaustive()
     }
 }
@@ -56,9 +52,7 @@ impl Parts {
             store,
             key: key.to_owned(),
             content_type: content_type.to_owned(),
-            hasher: Sha256Hasher::default(),
-            size_bytes: 0,
-            pending: BytesMut::new(),
+            pieces: Pieces::new(PIECE_BYTES),
             sent_bytes: 0,
             upload: Upload::None,
         }
@@ -185,34 +179,27 @@ async fn send_piece(
 #[async_trait]
 impl PartWriter for Parts {
     async fn write(&mut self, bytes: Bytes) -> Result<(), BlobError> {
-        self.hasher.update(&bytes);
-        self.size_bytes += bytes.len() as u64;
-        let mut rest = bytes;
-        // A piece is sent once more than it has come, so that the last one is never empty.
-        while self.pending.len() + rest.len() > PIECE_BYTES {
-            let piece = rest.split_to(PIECE_BYTES - self.pending.len());
-            self.pending.extend_from_slice(&piece);
-            let piece = self.pending.split().freeze();
+        self.pieces.add(bytes);
+        while let Some(piece) = self.pieces.next_whole() {
             self.send(piece, None).await?;
         }
-        self.pending.extend_from_slice(&rest);
         Ok(())
     }
 
     async fn finish(mut self: Box<Self>) -> Result<(), BlobError> {
-        let last = self.pending.split().freeze();
+        let last = self.pieces.last();
         if matches!(self.upload, Upload::None) {
             return self.store.put(&self.key, last, &self.content_type).await;
         }
-        let error = match self.send(last, Some(self.size_bytes)).await {
+        let error = match self.send(last, Some(self.pieces.size_bytes())).await {
             Ok(()) if matches!(self.upload, Upload::Taken) => BlobError::Conflict(self.key.clone()),
             Ok(()) => return Ok(()),
             Err(refused @ (BlobError::Refused(_) | BlobError::StoreMissing { .. })) => return Err(refused),
             Err(error) => error,
         };
         // The name is taken, or the upload is gone: either may be our own earlier try whose answer was lost.
-        let sha256 = std::mem::take(&mut self.hasher).finish();
-        let ended = settle(&self.store, &self.key, self.size_bytes, sha256, error).await;
+        let sha256 = self.pieces.finish_digest();
+        let ended = settle(&self.store, &self.key, self.pieces.size_bytes(), sha256, error).await;
         if ended.is_err()
             && let Err(error) = self.give_up().await
         {
