@@ -1,12 +1,10 @@
 //! Our own backend as a target of the matrix, whose database the cases look into.
 
 use async_trait::async_trait;
-use md5::Digest as _;
 use plumbline_core::access::Role;
 use plumbline_core::db::Query as _;
-use plumbline_core::digest::Sha256Digest;
 use plumbline_core::ids::WorkspaceId;
-use plumbline_core::protocol::{RunPhase, StateUploadBegin};
+use plumbline_core::protocol::RunPhase;
 use plumbline_core::tfstates::LockInfo;
 use plumbline_core::tfstates::service;
 use plumbline_runtime::Function;
@@ -15,7 +13,7 @@ use serde_json::json;
 
 use crate::plane::TestPlane;
 use crate::store::object_stores::{self, Store};
-use crate::store::state_client::{Backend, insert_workspace, lock_info};
+use crate::store::state_client::{Backend, announce, insert_workspace, lock_info, send_signed};
 
 /// A plane behind real HTTP, over an object store that signed URLs reach.
 pub struct Ours {
@@ -58,24 +56,9 @@ impl Ours {
             "check_results": null,
         })
         .to_string();
-        let begin = StateUploadBegin {
-            lock_id: Some("an-executors".into()),
-            serial: 1,
-            lineage: lineage.into(),
-            size_bytes: body.len() as u64,
-            md5: hex::encode(md5::Md5::digest(&body)),
-            sha256: Sha256Digest::of(body.as_bytes()),
-            terraform_version: Some("1.11.4".into()),
-        };
+        let begin = announce(Some("an-executors"), 1, lineage, &body);
         let upload = service::begin_upload(deps, &apply, workspace, &begin).await.unwrap();
-        let signed = &upload.request;
-        let mut put = reqwest::Client::new().put(&signed.url).body(body);
-        for (name, value) in
-            signed.headers.iter().filter(|(name, _)| !name.eq_ignore_ascii_case("content-length"))
-        {
-            put = put.header(name, value);
-        }
-        assert!(put.send().await.unwrap().status().is_success());
+        assert!(send_signed(&upload.request, body).await.0.is_success());
         service::commit_upload(deps, &apply, workspace, upload.upload_id).await.unwrap();
         service::unlock(deps, &apply, workspace, &info).await.unwrap();
     }

@@ -7,8 +7,8 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 use rand::{Rng as _, SeedableRng as _};
 use serde_json::json;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
+use super::socket::Socket;
 use crate::emulator::program::{programs, scratch};
 use crate::emulator::session::Session;
 use crate::store::state_client::{Backend, basic, lock_info, state};
@@ -123,21 +123,6 @@ async fn no_method_on_any_spelling_of_the_path_is_redirected_or_a_server_error()
     assert_eq!(backend.versions().await.len(), 1, "and all of them are one state");
 }
 
-/// Sends a request as it stands, which no library would, and gives the status.
-async fn status_of(host: &str, method: &str, path: &str, token: &str, body: &str) -> Option<u16> {
-    let mut socket = tokio::net::TcpStream::connect(host).await.expect("it listens");
-    let head = format!(
-        "{method} {path} HTTP/1.1\r\nhost: {host}\r\nauthorization: {}\r\ncontent-type: application/json\r\n\
-         content-length: {}\r\nconnection: close\r\n\r\n",
-        basic(token),
-        body.len()
-    );
-    socket.write_all(&[head.as_bytes(), body.as_bytes()].concat()).await.expect("sent");
-    let mut answer = Vec::new();
-    let _ = socket.read_to_end(&mut answer).await;
-    String::from_utf8_lossy(&answer).split(' ').nth(1)?.parse().ok()
-}
-
 #[tokio::test]
 async fn no_gateway_of_the_emulator_redirects_a_spelling_of_the_path_or_fails_at_it() {
     for gateway in [GatewayMode::Open, GatewayMode::Aws] {
@@ -153,11 +138,13 @@ async fn no_gateway_of_the_emulator_redirects_a_spelling_of_the_path_or_fails_at
             )
             .await;
         let id = workspace["id"].as_str().expect("an id");
-        let host = emulator.url().trim_start_matches("http://").to_owned();
+        let socket = Socket::at(emulator.url(), &session.token);
         let mut answered = 0;
         for path in spellings(id, 11, 120) {
             for method in METHODS {
-                let status = status_of(&host, method, &path, &session.token, &body_of(method, &path)).await;
+                let body = body_of(method, &path);
+                let headers = ["content-type: application/json", &format!("content-length: {}", body.len())];
+                let status = socket.send(&format!("{method} {path}"), &headers, body.as_bytes()).await;
                 let Some(status) = status else { continue };
                 assert!(!loses_a_write(status) && status != 307, "{gateway:?} {method} {path}: {status}");
                 assert!(status < 500, "{gateway:?} {method} {path}: {status}");

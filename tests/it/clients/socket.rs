@@ -9,16 +9,20 @@ use crate::store::state_client::{Backend, basic};
 
 const ANSWER_WAIT_MAX: Duration = Duration::from_secs(30);
 
-/// A served backend to write bytes to.
-pub struct Socket<'a> {
-    backend: &'a Backend,
+/// A server to write bytes to.
+pub struct Socket {
     host: String,
+    authorization: String,
 }
 
-impl<'a> Socket<'a> {
-    pub async fn of(backend: &'a Backend) -> Self {
-        let origin = backend.serve().await;
-        Self { backend, host: origin.trim_start_matches("http://").to_owned() }
+impl Socket {
+    /// A server at an origin, and a token for it.
+    pub fn at(origin: &str, token: &str) -> Self {
+        Self { host: origin.trim_start_matches("http://").to_owned(), authorization: basic(token) }
+    }
+
+    pub async fn of(backend: &Backend) -> Self {
+        Self::at(&backend.serve().await, &backend.token)
     }
 
     /// Sends a whole request: its status, or `None` if the connection was closed without one.
@@ -34,8 +38,7 @@ impl<'a> Socket<'a> {
     async fn send_then(&self, line: &str, headers: &[&str], body: &[u8], ends: bool) -> Option<u16> {
         let mut head = format!(
             "{line} HTTP/1.1\r\nhost: {}\r\nauthorization: {}\r\nconnection: close\r\n",
-            self.host,
-            basic(&self.backend.token)
+            self.host, self.authorization
         );
         for header in headers {
             head += header;

@@ -62,19 +62,6 @@ impl Session {
         self.send(self.http.put(format!("{}/api/v1/{path}", self.url)).json(&body), path).await
     }
 
-    /// Waits until a run is over, however it ends.
-    pub async fn ended(&self, id: &str) -> Value {
-        let deadline = Instant::now() + DEADLINE;
-        loop {
-            let run = self.get(&format!("runs/{id}")).await;
-            if run["completed_at"].is_string() {
-                return run;
-            }
-            assert!(Instant::now() < deadline, "the run goes on: {run}");
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-    }
-
     /// Polls until the field has the value; fails at once when it has one that is an end.
     async fn wait(&self, path: &str, wanted: &str, ends: &[&str]) -> Value {
         let deadline = Instant::now() + DEADLINE;

@@ -9,6 +9,7 @@ use plumbline_core::protocol::Presigned;
 use reqwest::StatusCode;
 
 use super::object_stores::{self, Store};
+use super::state_client::send_signed;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -21,15 +22,7 @@ fn terms(bytes: &[u8]) -> UploadTerms {
 }
 
 async fn send(request: &Presigned, body: &[u8]) -> (StatusCode, Bytes) {
-    let method = request.method.parse().unwrap();
-    let mut call = reqwest::Client::new().request(method, &request.url).body(body.to_vec());
-    for (name, value) in &request.headers {
-        if !name.eq_ignore_ascii_case("content-length") {
-            call = call.header(name, value);
-        }
-    }
-    let answer = call.send().await.expect("an answer");
-    (answer.status(), answer.bytes().await.unwrap_or_default())
+    send_signed(request, body.to_vec()).await
 }
 
 #[tokio::test]

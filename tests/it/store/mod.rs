@@ -33,7 +33,7 @@ mod state_sharing;
 mod state_stores;
 mod state_uploads;
 mod state_versions;
-mod terraform_client;
+pub mod terraform_client;
 mod tfstates;
 mod tls;
 mod token_signers;

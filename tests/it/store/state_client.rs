@@ -10,8 +10,9 @@ use http_body_util::BodyExt as _;
 use md5::Digest as _;
 use plumbline_core::access::Role;
 use plumbline_core::db::Query as _;
+use plumbline_core::digest::Sha256Digest;
 use plumbline_core::ids::{BusinessUnitId, ExecutorId, RunId, WorkspaceId};
-use plumbline_core::protocol::RunPhase;
+use plumbline_core::protocol::{Presigned, RunPhase, StateUploadBegin};
 use plumbline_core::tfstates::service::StateActor;
 use plumbline_runtime::Function;
 use serde_json::{Value, json};
@@ -170,6 +171,33 @@ impl Backend {
 
 pub fn basic(token: &str) -> String {
     format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(format!("terraform:{token}")))
+}
+
+/// What announces an upload of a body.
+pub fn announce(lock_id: Option<&str>, serial: i64, lineage: &str, body: &str) -> StateUploadBegin {
+    StateUploadBegin {
+        lock_id: lock_id.map(str::to_owned),
+        serial,
+        lineage: lineage.into(),
+        size_bytes: body.len() as u64,
+        md5: hex::encode(md5::Md5::digest(body)),
+        sha256: Sha256Digest::of(body.as_bytes()),
+        terraform_version: Some("1.11.4".into()),
+    }
+}
+
+/// Does what was signed, with these bytes.
+pub async fn send_signed(request: &Presigned, body: impl Into<reqwest::Body>) -> (StatusCode, Bytes) {
+    let method = request.method.parse().unwrap();
+    let mut call = reqwest::Client::new().request(method, &request.url).body(body);
+    // The client says by itself how long the body is.
+    for (name, value) in
+        request.headers.iter().filter(|(name, _)| !name.eq_ignore_ascii_case("content-length"))
+    {
+        call = call.header(name, value);
+    }
+    let answer = call.send().await.expect("an answer");
+    (answer.status(), answer.bytes().await.unwrap_or_default())
 }
 
 pub fn md5_of(body: &[u8]) -> String {

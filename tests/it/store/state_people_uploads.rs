@@ -1,10 +1,8 @@
 //! States of people that are too large for a request: begin, upload, commit, over HTTP.
 
 use http::{HeaderMap, StatusCode};
-use md5::Digest as _;
 use plumbline_core::access::Role;
 use plumbline_core::db::Query as _;
-use plumbline_core::digest::Sha256Digest;
 use plumbline_core::protocol::{Presigned, RunPhase, StateUploadBegin};
 use plumbline_core::tfstates::LockInfo;
 use plumbline_core::tfstates::service;
@@ -12,7 +10,7 @@ use plumbline_runtime::Function;
 use serde_json::{Value, json};
 
 use super::object_stores::{self, Store};
-use super::state_client::{Backend, insert_workspace, lock_info, state};
+use super::state_client::{self, Backend, insert_workspace, lock_info, send_signed, state};
 use crate::plane::{TestPlane, slug};
 
 struct World {
@@ -80,22 +78,13 @@ impl World {
 
 fn announce(lock: Option<&str>, body: &str) -> Value {
     let said: Value = serde_json::from_str(body).unwrap();
-    json!({
-        "lock_id": lock, "serial": said["serial"], "lineage": said["lineage"], "size_bytes": body.len(),
-        "md5": hex::encode(md5::Md5::digest(body)), "sha256": Sha256Digest::of(body.as_bytes()),
-        "terraform_version": "1.11.4",
-    })
+    let (serial, lineage) = (said["serial"].as_i64().unwrap(), said["lineage"].as_str().unwrap());
+    serde_json::to_value(state_client::announce(lock, serial, lineage, body)).unwrap()
 }
 
 async fn put(begun: &Value, body: &str) {
     let request: Presigned = serde_json::from_value(begun["request"].clone()).unwrap();
-    let mut call = reqwest::Client::new().put(&request.url).body(body.to_owned());
-    for (name, value) in &request.headers {
-        if !name.eq_ignore_ascii_case("content-length") {
-            call = call.header(name, value);
-        }
-    }
-    assert!(call.send().await.unwrap().status().is_success());
+    assert!(send_signed(&request, body.to_owned()).await.0.is_success());
 }
 
 #[tokio::test]

@@ -7,8 +7,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::StatusCode;
-use md5::Digest as _;
-use plumbline_core::digest::Sha256Digest;
 use plumbline_core::ids::ExecutorId;
 use plumbline_core::ports::{BlobError, BlobHead, BlobStore, PartWriter, UploadTerms};
 use plumbline_core::protocol::{Presigned, RunPhase, StateUploadAnswer, StateUploadBegin, StateUploadCommit};
@@ -17,7 +15,7 @@ use plumbline_core::tfstates::{LockInfo, StateError};
 use plumbline_runtime::Function;
 
 use super::object_stores::{self, Store};
-use super::state_client::{Backend, lock_info, state};
+use super::state_client::{self, Backend, lock_info, send_signed, state};
 use crate::plane::TestPlane;
 
 /// A plane over an S3 store that signed URLs reach, and an apply that holds the lock.
@@ -92,25 +90,11 @@ impl World {
 }
 
 fn announce(lock_id: &str, serial: i64, body: &str) -> StateUploadBegin {
-    StateUploadBegin {
-        lock_id: Some(lock_id.into()),
-        serial,
-        lineage: "l".into(),
-        size_bytes: body.len() as u64,
-        md5: hex::encode(md5::Md5::digest(body)),
-        sha256: Sha256Digest::of(body.as_bytes()),
-        terraform_version: Some("1.11.4".into()),
-    }
+    state_client::announce(Some(lock_id), serial, "l", body)
 }
 
 async fn upload(request: &Presigned, body: &str) -> StatusCode {
-    let mut call = reqwest::Client::new().put(&request.url).body(body.to_owned());
-    for (name, value) in
-        request.headers.iter().filter(|(name, _)| !name.eq_ignore_ascii_case("content-length"))
-    {
-        call = call.header(name, value);
-    }
-    call.send().await.unwrap().status()
+    send_signed(request, body.to_owned()).await.0
 }
 
 /// Lets no body pass through the control plane.

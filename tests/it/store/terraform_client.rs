@@ -24,7 +24,7 @@ pub(super) struct Terraform {
 }
 
 /// Whether there is a terraform; if not, it is said why a test does nothing.
-pub(super) async fn is_there() -> bool {
+pub async fn is_there() -> bool {
     let found =
         Command::new("terraform").arg("version").stdout(Stdio::null()).stderr(Stdio::null()).status().await;
     let is_there = found.is_ok_and(|status| status.success());
@@ -86,7 +86,7 @@ fn text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-pub(super) const APPLY: [&str; 4] = ["apply", "-auto-approve", "-input=false", "-no-color"];
+pub const APPLY: [&str; 4] = ["apply", "-auto-approve", "-input=false", "-no-color"];
 
 #[tokio::test]
 async fn terraform_inits_plans_applies_and_finds_nothing_more_to_do() {

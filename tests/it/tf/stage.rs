@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -14,17 +13,18 @@ use serde_json::Value;
 use tokio::process::Command;
 
 use crate::cli::server::{Ran, ran};
+pub(crate) use crate::executor::world::{PATIENCE, eventually};
 use crate::plane::TestPlane;
 use crate::store::object_stores::{self, Store};
 use crate::store::state_client::Backend;
+pub use crate::store::terraform_client::APPLY;
+use crate::store::terraform_client::is_there;
 
-pub const PATIENCE: Duration = Duration::from_secs(120);
 pub const MODULE: &str = r#"
 variable "value" { default = "one" }
 resource "terraform_data" "one" { input = var.value }
 output "value" { value = terraform_data.one.output }
 "#;
-pub const APPLY: [&str; 4] = ["apply", "-auto-approve", "-input=false", "-no-color"];
 
 /// The person's machine and the server.
 pub struct Stage {
@@ -47,9 +47,7 @@ struct Served {
 impl Stage {
     /// `None`, with the reason printed, where there is no terraform.
     pub async fn start(module: &str) -> Option<Self> {
-        let found = Command::new("terraform").arg("version").stdout(Stdio::null()).status().await;
-        if !found.is_ok_and(|status| status.success()) {
-            eprintln!("SKIP: terraform was not found on the PATH");
+        if !is_there().await {
             return None;
         }
         let store = object_stores::s3s_fs().await;
@@ -160,13 +158,4 @@ async fn serve(State(served): State<Served>, request: Request) -> Response {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     }
     served.backend.plane.send(request).await
-}
-
-/// Waits for something that comes by itself.
-pub async fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "{what}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
 }

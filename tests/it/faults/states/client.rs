@@ -3,10 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use md5::Digest as _;
 use plumbline_core::digest::Sha256Digest;
 use serde_json::json;
 
@@ -15,6 +12,7 @@ use super::history::{Operation, Who, Written};
 use super::script::Step;
 use super::servers::{Draft, Reply};
 use super::world::{Asked, World};
+use crate::store::state_client::{basic, md5_of};
 
 /// Lock ids of others, tried every now and then.
 const REMEMBERED: usize = 8;
@@ -45,8 +43,8 @@ pub struct Client {
 
 impl Client {
     pub fn person(world: Arc<World>, number: usize) -> Self {
-        let basic = STANDARD.encode(format!("terraform:{}", world.people[number]));
-        Self::new(world, Who::Person(number), 0, format!("p{number}"), format!("Basic {basic}"))
+        let authorization = basic(&world.people[number]);
+        Self::new(world, Who::Person(number), 0, format!("p{number}"), authorization)
     }
 
     pub fn new(world: Arc<World>, who: Who, place: usize, name: String, authorization: String) -> Self {
@@ -93,7 +91,7 @@ impl Client {
         body: Bytes,
         step: &Step,
     ) -> Option<Reply> {
-        let content_md5 = (!body.is_empty()).then(|| STANDARD.encode(md5::Md5::digest(&body)));
+        let content_md5 = (!body.is_empty()).then(|| md5_of(&body));
         let draft = Draft { method, uri, authorization: self.authorization.clone(), content_md5, body };
         let asked = Asked { workspace: self.place, who: self.who, operation, draft };
         let reply = self.world.perform(&asked, step).await;

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use md5::Digest as _;
 use plumbline_core::db::{Param, Query as _, Row};
 use serde_json::json;
 use uuid::Uuid;
@@ -18,6 +17,7 @@ use super::servers::{Draft, Reply, Server};
 use super::truth;
 use super::world::{Asked, Cast, World};
 use crate::plane::TestPlane;
+use crate::store::state_client::md5_of;
 
 /// What is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -216,8 +216,7 @@ fn reply(status: u16, body: &serde_json::Value) -> Reply {
 }
 
 fn give_body(draft: &mut Draft, body: Bytes) {
-    use base64::Engine as _;
-    draft.content_md5 = Some(base64::engine::general_purpose::STANDARD.encode(md5::Md5::digest(&body)));
+    draft.content_md5 = Some(md5_of(&body));
     draft.body = body;
 }
 

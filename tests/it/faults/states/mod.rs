@@ -86,6 +86,10 @@ async fn round(seed: u64) {
     for hard in ["restarts of Postgres", "kills of the program", "lost store answers", "lost answers"] {
         assert!(history.faults.contains_key(hard), "none of {hard}");
     }
+    let is_upload = |event: &history::Event| {
+        matches!(event.operation, history::Operation::Commit { .. }) && event.is_accepted()
+    };
+    assert!(history.events.iter().any(is_upload), "executors upload");
     let violations = checkers::violations(&history);
     if !violations.is_empty() {
         let file = std::env::temp_dir().join(format!("plumbline-states-{seed}.txt"));

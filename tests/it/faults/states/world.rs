@@ -159,7 +159,8 @@ impl World {
             }
             Delivery::AnswerLost => {
                 self.chronicle.count("lost answers");
-                served.await;
+                // Whatever came of it, nobody hears.
+                let _ = tokio::time::timeout(PATIENCE, served).await;
                 None
             }
             Delivery::Cut { wakes } => {

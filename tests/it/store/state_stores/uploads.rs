@@ -4,11 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
-use md5::Digest as _;
 use plumbline_core::Deps;
 use plumbline_core::access::Role;
 use plumbline_core::db::Query as _;
-use plumbline_core::digest::Sha256Digest;
 use plumbline_core::ids::WorkspaceId;
 use plumbline_core::ports::BlobError;
 use plumbline_core::protocol::{Presigned, RunPhase, StateUploadAnswer, StateUploadBegin, StateUploadCommit};
@@ -18,7 +16,7 @@ use plumbline_runtime::Function;
 use serde_json::json;
 
 use super::super::object_stores;
-use super::super::state_client::{lock_info, state};
+use super::super::state_client::{self, lock_info, send_signed, state};
 use super::super::state_memory::{Program, RESIDENT_KILOBYTES_MAX};
 use super::{KEY, ONE, SECRET, TWO, World, problem};
 
@@ -91,26 +89,12 @@ fn lock() -> LockInfo {
 }
 
 pub(super) fn announce(serial: i64, body: &str) -> StateUploadBegin {
-    StateUploadBegin {
-        lock_id: Some("l".into()),
-        serial,
-        lineage: "l".into(),
-        size_bytes: body.len() as u64,
-        md5: hex::encode(md5::Md5::digest(body)),
-        sha256: Sha256Digest::of(body.as_bytes()),
-        terraform_version: Some("1.11.4".into()),
-    }
+    state_client::announce(Some("l"), serial, "l", body)
 }
 
 async fn upload(request: &Presigned, body: &str) {
-    let mut call = reqwest::Client::new().put(&request.url).body(body.to_owned());
-    for (name, value) in
-        request.headers.iter().filter(|(name, _)| !name.eq_ignore_ascii_case("content-length"))
-    {
-        call = call.header(name, value);
-    }
-    let status = call.send().await.unwrap().status();
-    assert!(status.is_success(), "{status}");
+    let (status, answer) = send_signed(request, body.to_owned()).await;
+    assert!(status.is_success(), "{status}: {answer:?}");
 }
 
 async fn sweep(world: &World) -> Result<usize, StateError> {
