@@ -68,16 +68,15 @@ fn read(row: &Row) -> Result<ResourceView, DbError> {
 const LOCK_INDEX: &str = "
     INSERT INTO state_indexes AS i (workspace_id, business_unit_id)
     SELECT id, business_unit_id FROM workspaces WHERE id = $2 AND business_unit_id = $1
-    ON CONFLICT (workspace_id, business_unit_id) DO UPDATE SET truncated = i.truncated
-    RETURNING version_id";
+    ON CONFLICT (workspace_id, business_unit_id) DO UPDATE SET truncated = i.truncated";
 
-/// Locks the workspace's index until the transaction ends: one task writes it at a time. `None`: the workspace is gone.
+/// Locks the workspace's index until the transaction ends: one task writes it at a time. `false`: the workspace is gone.
 pub(super) async fn lock_index(
     tx: &Tx<'_>,
     unit: BusinessUnitId,
     workspace_id: WorkspaceId,
-) -> Result<Option<Option<StateVersionId>>, DbError> {
-    Ok(tx.query_opt(LOCK_INDEX, &[&unit, &workspace_id]).await?.map(|row| row.get("version_id")))
+) -> Result<bool, DbError> {
+    Ok(tx.execute(LOCK_INDEX, &[&unit, &workspace_id]).await? == 1)
 }
 
 const FIND_INDEXED: &str =

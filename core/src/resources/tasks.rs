@@ -61,10 +61,10 @@ async fn index_head(
     if indexed == Some(head.version_id) {
         return Ok(Some(json!({ "indexed": true, "version_id": head.version_id })));
     }
-    let seen = tfstates::service::look_into(deps, unit, &head).await?;
+    let seen = tfstates::service::look_into(deps, (unit, workspace_id), &head).await?;
     let mut conn = deps.db.conn().await?;
     let tx = conn.begin().await?;
-    if store::lock_index(&tx, unit, workspace_id).await?.is_none() {
+    if !store::lock_index(&tx, unit, workspace_id).await? {
         return Ok(Some(json!({ "indexed": false, "reason": "the workspace is gone" })));
     }
     // Under the lock: a task that read an older version finds here that there is a newer one, whichever is first.

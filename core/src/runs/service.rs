@@ -15,7 +15,7 @@ use crate::db::{DbError, Query, Tx};
 use crate::ids::{BusinessUnitId, RunId, WorkspaceId};
 use crate::page::{Page, PageRequest};
 use crate::protocol::RunCommand;
-use crate::tasks::{self, FinishedOutcome, TaskError, TaskKind};
+use crate::tasks::{self, FinishedOutcome, Lease, TaskError, TaskKind};
 use crate::workspaces;
 
 /// Asks for a run: run, steps, task and audit entry in the caller's transaction. A run that can change its workspace
@@ -234,16 +234,22 @@ pub(super) async fn cancel_in(
         audit::service::record(tx, &entry).await?;
         return Ok(());
     }
+    finish_cancelled(tx, held).await?;
+    let to = rules::cancelled_from(run.run.status);
+    let ending = Ending { to, reason: Some(why), error: sentence, actor, action: Action::RunCancel };
+    ending::end(tx, deps.ids, run, &ending).await
+}
+
+/// Finishes tasks that were cancelled while somebody held them. An executor learns of it at its next call, which is refused;
+/// the sweep stops it in any case.
+pub(super) async fn finish_cancelled(tx: &Tx<'_>, held: Vec<Lease>) -> Result<(), RunError> {
     for lease in held {
-        // The executor learns of it at its next call, which is refused; the sweep stops it in any case.
         match tasks::service::finish(tx, lease, FinishedOutcome::Cancelled, None, None).await {
             Ok(()) | Err(TaskError::LeaseLost) => {}
             Err(error) => return Err(error.into()),
         }
     }
-    let to = rules::cancelled_from(run.run.status);
-    let ending = Ending { to, reason: Some(why), error: sentence, actor, action: Action::RunCancel };
-    ending::end(tx, deps.ids, run, &ending).await
+    Ok(())
 }
 
 /// A blocked workspace was released: the next waiting run may begin. Call it in the transaction that unblocked.

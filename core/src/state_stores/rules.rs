@@ -6,44 +6,40 @@ use super::StateBackend;
 
 /// What one cloud has to offer a workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Offer {
+pub enum Offer<T> {
     /// The workspace is in no account of it, or in one that the unit has not registered.
     NoAccount,
     /// The account names no place for states.
     NoStore,
-    /// The account names one.
-    Store,
+    /// The account names this one.
+    Store(T),
 }
 
 /// What the clouds have to offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "one for each cloud")]
-pub struct Offers {
-    pub s3: Offer,
-    pub azureblob: Offer,
-    pub gcs: Offer,
+pub struct Offers<T> {
+    pub s3: Offer<T>,
+    pub azureblob: Offer<T>,
+    pub gcs: Offer<T>,
 }
 
 /// Where new bodies go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Chosen {
+pub enum Chosen<T> {
     /// To the platform's own store.
     Platform,
-    /// To the place of the AWS account.
-    S3,
-    /// To the place of the Azure subscription.
-    AzureBlob,
-    /// To the place of the GCP project.
-    Gcs,
+    /// To what one of the clouds has offered.
+    Place(T),
     /// Nowhere: what was asked for is not there. Never the platform's store instead, which somebody may have had a reason
     /// not to want.
     Nowhere(&'static str),
 }
 
 /// Chooses.
-pub fn choose(backend: StateBackend, offers: Offers) -> Chosen {
-    let named = |offer: Offer, chosen: Chosen, no_account: &'static str, no_store: &'static str| match offer {
-        Offer::Store => chosen,
+pub fn choose<T>(backend: StateBackend, offers: Offers<T>) -> Chosen<T> {
+    let named = |offer: Offer<T>, no_account: &'static str, no_store: &'static str| match offer {
+        Offer::Store(place) => Chosen::Place(place),
         Offer::NoStore => Chosen::Nowhere(no_store),
         Offer::NoAccount => Chosen::Nowhere(no_account),
     };
@@ -51,27 +47,25 @@ pub fn choose(backend: StateBackend, offers: Offers) -> Chosen {
         StateBackend::Platform => Chosen::Platform,
         StateBackend::S3 => named(
             offers.s3,
-            Chosen::S3,
             "its state_backend is s3, but it is in no AWS account that is registered",
             "its state_backend is s3, but its AWS account has no state_bucket",
         ),
         StateBackend::Azureblob => named(
             offers.azureblob,
-            Chosen::AzureBlob,
             "its state_backend is azureblob, but it has no Azure subscription",
             "its state_backend is azureblob, but its Azure subscription has no state_container",
         ),
         StateBackend::Gcs => named(
             offers.gcs,
-            Chosen::Gcs,
             "its state_backend is gcs, but it has no GCP project",
             "its state_backend is gcs, but its GCP project has no state_bucket",
         ),
         StateBackend::Automatic => {
-            let all =
-                [(offers.s3, Chosen::S3), (offers.azureblob, Chosen::AzureBlob), (offers.gcs, Chosen::Gcs)];
-            let first = all.into_iter().find(|(offer, _)| *offer == Offer::Store);
-            first.map_or(Chosen::Platform, |(_, chosen)| chosen)
+            let first = [offers.s3, offers.azureblob, offers.gcs].into_iter().find_map(|offer| match offer {
+                Offer::Store(place) => Some(place),
+                Offer::NoAccount | Offer::NoStore => None,
+            });
+            first.map_or(Chosen::Platform, Chosen::Place)
         }
     }
 }

@@ -49,21 +49,17 @@ pub async fn home_of(deps: &Deps, workspace_id: WorkspaceId) -> Result<Home, Sta
         store::of_workspace(&conn, workspace_id).await?
     };
     let Some(places) = places else { return Ok(Home::platform(deps)) };
-    let (unit, offers) = (places.business_unit_id, places.offers());
-    let account_and_place = match choose(places.backend, offers) {
+    let (account, place) = match choose(places.backend, places.offers) {
         Chosen::Platform => return Ok(Home::platform(deps)),
         Chosen::Nowhere(why) => {
             let name = "the store that the workspace asks for".into();
             return Err(BlobError::Unusable { name, reason: why.into() }.into());
         }
-        Chosen::S3 => places.s3,
-        Chosen::AzureBlob => places.azureblob,
-        Chosen::Gcs => places.gcs,
+        Chosen::Place(chosen) => chosen,
     };
-    let Some((account, Some(place))) = account_and_place else { return Ok(Home::platform(deps)) };
-    let id = match deps.state_stores.id_of(account.account, &place) {
+    let id = match deps.state_stores.id_of(account.account(), &place) {
         Some(id) => id,
-        None => ensure(deps, unit, account.account, &place).await?,
+        None => ensure(deps, places.business_unit_id, account.account(), &place).await?,
     };
     Ok(Home { store_id: Some(id), blobs: open(deps, id, account, place).await? })
 }
@@ -146,12 +142,12 @@ async fn open(
     })?;
     opened.blobs = Arc::new(Described::new(opened.blobs, name));
     let blobs = Arc::clone(&opened.blobs);
-    deps.state_stores.keep(id, (account.account, account.version), place, opened);
+    deps.state_stores.keep(id, (account.account(), account.version), place, opened);
     Ok(blobs)
 }
 
 fn called(account: &AccountRow) -> String {
-    let kind = match account.account {
+    let kind = match account.account() {
         StoreAccount::Aws(_) => "AWS account",
         StoreAccount::Azure(_) => "Azure subscription",
         StoreAccount::Gcp(_) => "GCP project",
@@ -179,31 +175,31 @@ impl From<SealError> for NoAccess {
 }
 
 fn access(deps: &Deps, account: &AccountRow, place: &StatePlace) -> Result<StateAccess, NoAccess> {
-    match (&account.ways_in, account.account) {
+    match (&account.ways_in, place) {
         (
-            WaysIn::Aws { keys_sealed, apply_role_arn, external_id, oidc_audience, default_region },
-            StoreAccount::Aws(id),
+            WaysIn::Aws { id, keys_sealed, apply_role_arn, external_id, oidc_audience, default_region },
+            StatePlace::S3 { bucket, .. },
         ) => {
             if oidc_audience.is_some() {
                 return Err(trusts_runs("keys"));
             }
             let sealed = keys_sealed.as_deref();
-            let keys = sealed.map(|sealed| aws::service::open_sealed(deps, id, sealed)).transpose()?;
-            let role = apply_role_arn.as_ref().map(|role_arn| role(role_arn, external_id, place));
+            let keys = sealed.map(|sealed| aws::service::open_sealed(deps, *id, sealed)).transpose()?;
+            let role = apply_role_arn.as_ref().map(|role_arn| role(role_arn, external_id, bucket));
             Ok(StateAccess::Aws { keys, role, sts_region: default_region.clone() })
         }
-        (WaysIn::Azure { tenant_id, client_id, client_secret_sealed }, StoreAccount::Azure(id)) => {
+        (WaysIn::Azure { id, tenant_id, client_id, client_secret_sealed }, StatePlace::AzureBlob { .. }) => {
             let sealed = client_secret_sealed.as_deref().ok_or_else(|| trusts_runs("a client_secret"))?;
             Ok(StateAccess::Azure {
                 tenant_id: tenant_id.clone(),
                 client_id: client_id.clone(),
-                client_secret: azure::service::open_sealed(deps, id, sealed)?,
+                client_secret: azure::service::open_sealed(deps, *id, sealed)?,
             })
         }
-        (WaysIn::Gcp { service_account_sealed }, StoreAccount::Gcp(id)) => {
+        (WaysIn::Gcp { id, service_account_sealed }, StatePlace::Gcs { .. }) => {
             let sealed =
                 service_account_sealed.as_deref().ok_or_else(|| trusts_runs("a key of a service account"))?;
-            let key = gcp::service::open_sealed(deps, id, sealed)?;
+            let key = gcp::service::open_sealed(deps, *id, sealed)?;
             Ok(StateAccess::Gcp { service_account: SecretText::new(key.to_json()) })
         }
         _ => Err(NoAccess::Mend("it is of another kind than its account".into())),
@@ -219,17 +215,13 @@ fn trusts_runs(what: &str) -> NoAccess {
 }
 
 /// The role that applies act in, which may write. Its session is ours alone, and may do nothing but keep states here.
-fn role(role_arn: &str, external_id: &str, place: &StatePlace) -> AwsRole {
-    let session_policy = match place {
-        StatePlace::S3 { bucket, .. } => Some(session_policy(role_arn, bucket)),
-        StatePlace::AzureBlob { .. } | StatePlace::Gcs { .. } => None,
-    };
+fn role(role_arn: &str, external_id: &str, bucket: &str) -> AwsRole {
     AwsRole {
         role_arn: role_arn.to_owned(),
         external_id: external_id.to_owned(),
         session_name: "plumbline-states".to_owned(),
         duration_seconds: SESSION_SECONDS,
-        session_policy,
+        session_policy: Some(session_policy(role_arn, bucket)),
         tags: BTreeMap::from([("plumbline:phase".to_owned(), "state".to_owned())]),
     }
 }

@@ -9,7 +9,6 @@ use crate::ids::{
 /// An account as far as its places are concerned.
 #[derive(Clone)]
 pub(super) struct AccountRow {
-    pub account: StoreAccount,
     /// Rises whenever the account is edited.
     pub version: i32,
     /// Its number or id in its cloud.
@@ -21,6 +20,7 @@ pub(super) struct AccountRow {
 #[derive(Clone)]
 pub(super) enum WaysIn {
     Aws {
+        id: AwsAccountId,
         keys_sealed: Option<String>,
         apply_role_arn: Option<String>,
         external_id: String,
@@ -28,32 +28,39 @@ pub(super) enum WaysIn {
         default_region: String,
     },
     Azure {
+        id: AzureSubscriptionId,
         tenant_id: String,
         client_id: String,
         client_secret_sealed: Option<String>,
     },
     Gcp {
+        id: GcpProjectId,
         service_account_sealed: Option<String>,
     },
+}
+
+impl AccountRow {
+    pub(super) fn account(&self) -> StoreAccount {
+        match self.ways_in {
+            WaysIn::Aws { id, .. } => StoreAccount::Aws(id),
+            WaysIn::Azure { id, .. } => StoreAccount::Azure(id),
+            WaysIn::Gcp { id, .. } => StoreAccount::Gcp(id),
+        }
+    }
 }
 
 /// Where a workspace's accounts would put its state.
 pub(super) struct WorkspacePlaces {
     pub business_unit_id: BusinessUnitId,
     pub backend: StateBackend,
-    pub s3: Option<(AccountRow, Option<StatePlace>)>,
-    pub azureblob: Option<(AccountRow, Option<StatePlace>)>,
-    pub gcs: Option<(AccountRow, Option<StatePlace>)>,
+    pub offers: Offers<(AccountRow, StatePlace)>,
 }
 
-impl WorkspacePlaces {
-    pub(super) fn offers(&self) -> Offers {
-        let offer = |place: &Option<(AccountRow, Option<StatePlace>)>| match place {
-            None => Offer::NoAccount,
-            Some((_, None)) => Offer::NoStore,
-            Some((_, Some(_))) => Offer::Store,
-        };
-        Offers { s3: offer(&self.s3), azureblob: offer(&self.azureblob), gcs: offer(&self.gcs) }
+fn offer(account: Option<AccountRow>, place: Option<StatePlace>) -> Offer<(AccountRow, StatePlace)> {
+    match (account, place) {
+        (None, _) => Offer::NoAccount,
+        (Some(_), None) => Offer::NoStore,
+        (Some(account), Some(place)) => Offer::Store((account, place)),
     }
 }
 
@@ -77,9 +84,11 @@ pub(super) async fn of_workspace(
     Ok(Some(WorkspacePlaces {
         business_unit_id: row.get("business_unit_id"),
         backend,
-        s3: aws(&row).map(|account| (account, row.get::<_, Option<String>>("state_bucket").map(s3))),
-        azureblob: azure(&row).map(|account| (account, azureblob)),
-        gcs: gcp(&row).map(|account| (account, row.get::<_, Option<String>>("gcp_state_bucket").map(gcs))),
+        offers: Offers {
+            s3: offer(aws(&row), row.get::<_, Option<String>>("state_bucket").map(s3)),
+            azureblob: offer(azure(&row), azureblob),
+            gcs: offer(gcp(&row), row.get::<_, Option<String>>("gcp_state_bucket").map(gcs)),
+        },
     }))
 }
 
@@ -156,11 +165,12 @@ fn ids(account: StoreAccount) -> (Option<AwsAccountId>, Option<AzureSubscription
 }
 
 fn aws(row: &Row) -> Option<AccountRow> {
+    let id = row.get::<_, Option<_>>("aws_id")?;
     Some(AccountRow {
-        account: StoreAccount::Aws(row.get::<_, Option<AwsAccountId>>("aws_id")?),
         version: row.get("aws_version"),
         number: row.get("aws_number"),
         ways_in: WaysIn::Aws {
+            id,
             keys_sealed: row.get("keys_sealed"),
             apply_role_arn: row.get("apply_role_arn"),
             external_id: row.get("external_id"),
@@ -171,11 +181,12 @@ fn aws(row: &Row) -> Option<AccountRow> {
 }
 
 fn azure(row: &Row) -> Option<AccountRow> {
+    let id = row.get::<_, Option<_>>("azure_id")?;
     Some(AccountRow {
-        account: StoreAccount::Azure(row.get::<_, Option<AzureSubscriptionId>>("azure_id")?),
         version: row.get("azure_version"),
         number: row.get("subscription_id"),
         ways_in: WaysIn::Azure {
+            id,
             tenant_id: row.get("tenant_id"),
             client_id: row.get("client_id"),
             client_secret_sealed: row.get("client_secret_sealed"),
@@ -184,10 +195,10 @@ fn azure(row: &Row) -> Option<AccountRow> {
 }
 
 fn gcp(row: &Row) -> Option<AccountRow> {
+    let id = row.get::<_, Option<_>>("gcp_id")?;
     Some(AccountRow {
-        account: StoreAccount::Gcp(row.get::<_, Option<GcpProjectId>>("gcp_id")?),
         version: row.get("gcp_version"),
         number: row.get("project_id"),
-        ways_in: WaysIn::Gcp { service_account_sealed: row.get("service_account_sealed") },
+        ways_in: WaysIn::Gcp { id, service_account_sealed: row.get("service_account_sealed") },
     })
 }

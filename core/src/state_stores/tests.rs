@@ -1,26 +1,32 @@
 use super::rules::session_policy;
 use super::{Chosen, Offer, Offers, StateBackend, choose};
 
-const NONE: Offers = Offers { s3: Offer::NoAccount, azureblob: Offer::NoAccount, gcs: Offer::NoAccount };
+const NONE: Offers<&str> =
+    Offers { s3: Offer::NoAccount, azureblob: Offer::NoAccount, gcs: Offer::NoAccount };
 
 #[test]
 fn the_first_account_with_a_place_takes_the_state_and_without_one_the_platform_does() {
     let automatic = |offers| choose(StateBackend::Automatic, offers);
     assert_eq!(automatic(NONE), Chosen::Platform);
     assert_eq!(automatic(Offers { s3: Offer::NoStore, ..NONE }), Chosen::Platform);
-    let all = Offers { s3: Offer::Store, azureblob: Offer::Store, gcs: Offer::Store };
-    assert_eq!(automatic(all), Chosen::S3);
-    assert_eq!(automatic(Offers { s3: Offer::NoStore, ..all }), Chosen::AzureBlob);
-    assert_eq!(automatic(Offers { s3: Offer::NoAccount, azureblob: Offer::NoStore, ..all }), Chosen::Gcs);
+    let all =
+        Offers { s3: Offer::Store("s3"), azureblob: Offer::Store("azureblob"), gcs: Offer::Store("gcs") };
+    assert_eq!(automatic(all), Chosen::Place("s3"));
+    assert_eq!(automatic(Offers { s3: Offer::NoStore, ..all }), Chosen::Place("azureblob"));
+    assert_eq!(
+        automatic(Offers { s3: Offer::NoAccount, azureblob: Offer::NoStore, ..all }),
+        Chosen::Place("gcs")
+    );
 }
 
 #[test]
 fn a_place_that_was_asked_for_is_never_replaced_by_another() {
-    let all = Offers { s3: Offer::Store, azureblob: Offer::Store, gcs: Offer::Store };
+    let all =
+        Offers { s3: Offer::Store("s3"), azureblob: Offer::Store("azureblob"), gcs: Offer::Store("gcs") };
     for (backend, chosen) in [
-        (StateBackend::S3, Chosen::S3),
-        (StateBackend::Azureblob, Chosen::AzureBlob),
-        (StateBackend::Gcs, Chosen::Gcs),
+        (StateBackend::S3, Chosen::Place("s3")),
+        (StateBackend::Azureblob, Chosen::Place("azureblob")),
+        (StateBackend::Gcs, Chosen::Place("gcs")),
     ] {
         assert_eq!(choose(backend, all), chosen);
         for lacking in [Offer::NoAccount, Offer::NoStore] {

@@ -71,7 +71,7 @@ pub async fn unlock(
         return Err(WorkspaceError::Locked(locked));
     }
     locks_store::set_unlocked(tx, id).await?;
-    runs::locks::resume(tx, deps, id).await?;
+    runs::locks::resume(tx, deps, id, before.active_run_id).await?;
     let after = store::find(tx, ctx.scope, id).await?.ok_or(WorkspaceError::NotFound)?;
     let details = json!({ "forced": forced, "held_by": locked.by, "reason": locked.reason });
     audit::service::record(tx, &entry(ctx, Action::WorkspaceUnlock, &after, details)).await?;

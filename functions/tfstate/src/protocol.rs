@@ -63,13 +63,12 @@ pub const METHODS: &[(&str, bool, Call)] = &[
 pub fn call_of(method: &Method, on_lock: bool) -> Result<Call, Problem> {
     let known = METHODS.iter().find(|(name, lock, _)| *name == method.as_str() && *lock == on_lock);
     known.map(|(.., call)| *call).ok_or_else(|| {
-        Problem::new(
-            StatusCode::METHOD_NOT_ALLOWED,
-            "method-not-allowed",
-            "Method is not allowed",
-            "The state answers GET, POST, PUT, LOCK and UNLOCK, and POST and DELETE on its /lock.",
-        )
+        wrong_method("The state answers GET, POST, PUT, LOCK and UNLOCK, and POST and DELETE on its /lock.")
     })
+}
+
+pub(crate) fn wrong_method(answers: &str) -> Problem {
+    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", "Method is not allowed", answers)
 }
 
 /// Answers one call.

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{FromRequest as _, Request};
-use axum::http::{Method, StatusCode};
+use axum::http::Method;
 use axum::response::{IntoResponse as _, Response};
 use plumbline_api::body::Body as JsonBody;
 use plumbline_api::problem::Problem;
@@ -12,7 +12,7 @@ use plumbline_core::ids::{StateUploadId, WorkspaceId};
 use plumbline_core::protocol::StateUploadBegin;
 use plumbline_core::tfstates::service::{self, StateActor};
 
-use crate::protocol::{NO_STORE, refusal};
+use crate::protocol::{NO_STORE, refusal, wrong_method};
 
 /// The paths below a state's address; each takes POST alone.
 pub const UPLOADS: [&str; 2] = ["/uploads", "/uploads/{upload_id}/commit"];
@@ -51,10 +51,5 @@ fn require_post(request: &Request<Body>) -> Result<(), Problem> {
     if request.method() == Method::POST {
         return Ok(());
     }
-    Err(Problem::new(
-        StatusCode::METHOD_NOT_ALLOWED,
-        "method-not-allowed",
-        "Method is not allowed",
-        "Uploads of a state answer POST alone.",
-    ))
+    Err(wrong_method("Uploads of a state answer POST alone."))
 }

@@ -1,5 +1,5 @@
 -- A place that was used, and its account as it is now.
-SELECT s.business_unit_id, s.bucket, s.region, s.storage_account, s.prefix,
+SELECT s.bucket, s.region, s.storage_account, s.prefix,
        a.id AS aws_id, a.account_id AS aws_number, a.keys_sealed, a.apply_role_arn, a.external_id, a.oidc_audience,
        a.default_region, a.version AS aws_version,
        z.id AS azure_id, z.subscription_id, z.tenant_id, z.client_id, z.client_secret_sealed, z.version AS azure_version,

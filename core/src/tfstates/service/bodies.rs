@@ -148,11 +148,7 @@ async fn copy(
         sha256: Sha256Hasher::default(),
         size_bytes: 0,
     };
-    let copied = match change {
-        Some((serial_at, serial)) => copy.pieces(body, serial_at, serial).await,
-        None => copy.all(body).await,
-    };
-    match copied {
+    match copy.pieces(body, change).await {
         Ok(()) => copy.finish().await,
         Err(error) => {
             if let Err(left) = copy.writer.abort().await {
@@ -171,21 +167,15 @@ struct Copy {
 }
 
 impl Copy {
-    async fn all(&mut self, body: &BodyAt) -> Result<(), StateError> {
-        let mut at = 0;
-        while at < body.size_bytes {
-            let piece = body.piece(at).await?;
-            at += piece.len() as u64;
-            self.write(piece).await?;
-        }
-        Ok(())
-    }
-
-    async fn pieces(&mut self, body: &BodyAt, serial_at: &Range<u64>, serial: i64) -> Result<(), StateError> {
-        let mut at = 0;
-        while at < body.size_bytes {
-            let piece = body.piece(at).await?;
-            let end = at + piece.len() as u64;
+    async fn pieces(&mut self, body: &BodyAt, change: Option<(&Range<u64>, i64)>) -> Result<(), StateError> {
+        let mut end = 0;
+        while end < body.size_bytes {
+            let (at, piece) = (end, body.piece(end).await?);
+            end = at + piece.len() as u64;
+            let Some((serial_at, serial)) = change else {
+                self.write(piece).await?;
+                continue;
+            };
             // Offsets in the piece; of a serial that lies elsewhere, one of its ends.
             let within = |offset: u64| usize::try_from(offset.clamp(at, end) - at).unwrap_or(piece.len());
             self.write(piece.slice(..within(serial_at.start))).await?;
@@ -193,7 +183,6 @@ impl Copy {
                 self.write(serial.to_string().into()).await?;
             }
             self.write(piece.slice(within(serial_at.end)..)).await?;
-            at = end;
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use crate::audit::{self, Action};
 use crate::db::Tx;
 use crate::ids::{BusinessUnitId, WorkspaceId};
 use crate::tfstates::contents::{self, Unreadable};
-use crate::tfstates::store::{self, Noted, VersionRow};
+use crate::tfstates::store::{self, Noted};
 use crate::tfstates::{StateError, StateHead};
 
 /// What is in a state.
@@ -32,11 +32,9 @@ pub(crate) struct Seen {
 /// Reads the body of a head.
 pub(crate) async fn look_into(
     deps: &Deps,
-    unit: BusinessUnitId,
+    place: (BusinessUnitId, WorkspaceId),
     head: &StateHead,
 ) -> Result<Seen, StateError> {
-    let version = store::find_version(&deps.db.conn().await?, Some(unit), head.version_id).await?;
-    let version = version.ok_or(StateError::NotFound("state version"))?;
     let body = BodyAt::of_head(deps, head).await?;
     let (index, readable) = stream(&body, contents::index).await?;
     let unreadable = readable.err();
@@ -49,14 +47,19 @@ pub(crate) async fn look_into(
     };
     let resource_count =
         if unreadable.is_none() { i64::try_from(index.contents.resource_count).ok() } else { None };
-    let emptied = resource_count == Some(0) && had_resources_before(deps, &version).await?;
+    let emptied = resource_count == Some(0) && had_resources_before(deps, place, head).await?;
     let noted = Noted { opaque: says.is_opaque, resource_count, emptied, contradiction };
     Ok(Seen { resources: index.resources, truncated: index.truncated, unreadable, noted })
 }
 
 /// Whether the version before managed anything. If nobody has counted that yet, it is read.
-async fn had_resources_before(deps: &Deps, version: &VersionRow) -> Result<bool, StateError> {
-    let Some(before) = store::find_version_before(&deps.db.conn().await?, version).await? else {
+async fn had_resources_before(
+    deps: &Deps,
+    place: (BusinessUnitId, WorkspaceId),
+    head: &StateHead,
+) -> Result<bool, StateError> {
+    let before = store::find_version_before(&deps.db.conn().await?, place, head.version_id).await?;
+    let Some(before) = before else {
         return Ok(false);
     };
     if let Some(count) = before.view.resource_count {

@@ -9,7 +9,7 @@ use crate::Deps;
 use crate::access::{Ctx, Permission};
 use crate::audit::{self, Action, Draft};
 use crate::db::{DbError, Query};
-use crate::ids::{BusinessUnitId, WorkspaceId};
+use crate::ids::{BusinessUnitId, RunId, WorkspaceId};
 use crate::tfstates::{HeldBy, LockInfo, LockView, StateError, store};
 
 /// How often a call looks again after losing a race for the row. Every lost race is somebody else's success.
@@ -63,10 +63,14 @@ pub async fn lock(
     Err(too_many_races())
 }
 
+fn run_url(deps: &Deps, run: RunId) -> String {
+    format!("{}/api/v1/runs/{run}", deps.public_url)
+}
+
 /// What whoever meets the lock is shown: a person's words as they sent them, of a run which one it is and where.
 fn told<'a>(deps: &Deps, actor: &StateActor<'_>, info: &'a LockInfo) -> Cow<'a, LockInfo> {
     let StateActor::Executor { run_id, .. } = actor else { return Cow::Borrowed(info) };
-    let url = format!("{}/api/v1/runs/{run_id}", deps.public_url);
+    let url = run_url(deps, *run_id);
     Cow::Owned(
         info.told_by_us(&format!("Plumbline, run {run_id}"), &format!("plumb run show {run_id}, {url}")),
     )
@@ -161,6 +165,6 @@ pub async fn get_lock(deps: &Deps, ctx: &Ctx, workspace_id: WorkspaceId) -> Resu
     let mut view = find_row(&conn, ctx.scope.unit(), workspace_id).await?.lock_view();
     let holder = view.lock_id.as_deref();
     view.waiters = store::list_waiters(&conn, workspace_id, holder, WAITER_PATIENCE_SECONDS).await?;
-    view.run_url = view.run_id.map(|run| format!("{}/api/v1/runs/{run}", deps.public_url));
+    view.run_url = view.run_id.map(|run| run_url(deps, run));
     Ok(view)
 }

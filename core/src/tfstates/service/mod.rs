@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use super::rules;
 use super::store::{self, StateRow};
-use super::{HeldBy, StateError, StateHead, StateWrites};
+use super::{HeldBy, StateError, StateHead, StateWrites, WriteFence};
 use crate::access::{Actor, Ctx, Permission};
 use crate::audit::{Action, Entry};
 use crate::business_units;
@@ -108,6 +108,14 @@ impl StateActor<'_> {
                 Err(StateError::Locked { holder: rules::lock_info_of(row.workspace_id, locked) })
             }
             Some(_) | None => Ok(()),
+        }
+    }
+
+    /// The same for a write: whoever has the state's lock was let in with it.
+    fn require_may_write(&self, fence: WriteFence<'_>, row: &StateRow) -> Result<(), StateError> {
+        match fence {
+            WriteFence::Unlocked => self.require_not_locked_out(row),
+            WriteFence::Lock { .. } | WriteFence::Upload { .. } => Ok(()),
         }
     }
 

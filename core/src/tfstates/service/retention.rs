@@ -9,11 +9,12 @@ use std::collections::BTreeMap;
 use futures::StreamExt as _;
 use serde_json::json;
 
+use super::Author;
 use crate::Deps;
 use crate::access::Actor;
-use crate::audit::{self, Action, Entry};
+use crate::audit::{self, Action};
 use crate::config;
-use crate::ids::{BusinessUnitId, StateStoreId, WorkspaceId};
+use crate::ids::StateStoreId;
 use crate::ports::BlobError;
 use crate::state_stores::{self, StateStoreError};
 use crate::tfstates::store::{self, Removal};
@@ -65,23 +66,11 @@ async fn expire_next(deps: &Deps, rule: Retention) -> Result<Option<usize>, Stat
             "versions": versions.count, "serial_min": versions.serial_min, "serial_max": versions.serial_max,
             "bytes": versions.bytes, "quarantined": quarantined, "newest_kept": rule.newest, "days_kept": rule.days,
         });
-        audit::service::record(&tx, &entry(unit, workspace, details)).await?;
+        let author = Author { actor: Actor::System, run_id: None };
+        audit::service::record(&tx, &author.entry_in(unit, workspace, Action::StateExpire, details)).await?;
     }
     tx.commit().await?;
     Ok(Some(usize::try_from(versions.count + quarantined).unwrap_or(usize::MAX)))
-}
-
-fn entry(unit: BusinessUnitId, workspace: WorkspaceId, details: serde_json::Value) -> Entry {
-    Entry {
-        business_unit_id: Some(unit),
-        actor: Actor::System,
-        action: Action::StateExpire,
-        resource_type: "tfstate",
-        resource_id: workspace.to_string(),
-        workspace_id: Some(workspace),
-        run_id: None,
-        details,
-    }
 }
 
 macro_rules! remove {

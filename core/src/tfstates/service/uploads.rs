@@ -47,9 +47,7 @@ pub async fn begin_upload(
         let row = lock_row(&tx, actor.unit(), workspace_id).await?;
         actor.require_writable(&row)?;
         actor.require_unit_in_use(&tx, &row).await?;
-        if fence == WriteFence::Unlocked {
-            actor.require_not_locked_out(&row)?;
-        }
+        actor.require_may_write(fence, &row)?;
         let announced = Write { fence, serial: begin.serial, lineage: &begin.lineage, sha256: begin.sha256 };
         if let Verdict::Refuse(reason) = judge(&row, &announced) {
             return Err(refused(&row, reason));
@@ -239,10 +237,8 @@ async fn commit(
         lineage: &upload.lineage,
         sha256: upload.sha256,
     };
-    if let Committer::Writer(actor, _) = committer
-        && write.fence == WriteFence::Unlocked
-    {
-        actor.require_not_locked_out(&row)?;
+    if let Committer::Writer(actor, _) = committer {
+        actor.require_may_write(write.fence, &row)?;
     }
     let verdict = match (judge(&row, &write), arrived.contradiction) {
         (Verdict::Accept, Some(_)) => Verdict::Quarantine(QuarantineReason::Contradiction),

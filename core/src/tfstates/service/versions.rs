@@ -53,7 +53,8 @@ pub async fn diff_versions(
         Some(id) => Some(get(deps, ctx, id).await?),
         None => {
             let conn = deps.db.conn().await?;
-            store::find_version_before(&conn, &newer).await?
+            let place = (newer.business_unit_id, newer.view.workspace_id);
+            store::find_version_before(&conn, place, newer.view.id).await?
         }
     };
     if older.as_ref().is_some_and(|older| older.view.workspace_id != newer.view.workspace_id) {

@@ -80,9 +80,7 @@ pub async fn write_inline(
     actor.require_writable(&early)?;
     actor.require_unit_in_use(&conn, &early).await?;
     drop(conn);
-    if fence == WriteFence::Unlocked {
-        actor.require_not_locked_out(&early)?;
-    }
+    actor.require_may_write(fence, &early)?;
     let verdict = judge(&early, &judged);
     match verdict {
         Verdict::Refuse(reason) => return Err(refused(&early, reason)),
@@ -158,9 +156,7 @@ async fn commit(
     let tx = conn.begin().await?;
     let row = lock_row(&tx, actor.unit(), workspace_id).await?;
     actor.require_writable(&row)?;
-    if judged.fence == WriteFence::Unlocked {
-        actor.require_not_locked_out(&row)?;
-    }
+    actor.require_may_write(judged.fence, &row)?;
     // Versions are listed by their ids, and another one may have been accepted since this id was made.
     let new = NewVersion { id: deps.ids.mint(), ..new.clone() };
     let settled = settle(&tx, deps.ids, &actor.author(), &row, judge(&row, judged), &new).await?;

@@ -132,14 +132,10 @@ const FIND_BEFORE: &str = select!(
 /// The version that was the head until this one came.
 pub(in crate::tfstates) async fn find_version_before(
     query: &impl Query,
-    version: &VersionRow,
+    (unit, workspace_id): (BusinessUnitId, WorkspaceId),
+    id: StateVersionId,
 ) -> Result<Option<VersionRow>, DbError> {
-    query
-        .query_opt(FIND_BEFORE, &[&version.business_unit_id, &version.view.workspace_id, &version.view.id])
-        .await?
-        .as_ref()
-        .map(read)
-        .transpose()
+    query.query_opt(FIND_BEFORE, &[&unit, &workspace_id, &id]).await?.as_ref().map(read).transpose()
 }
 
 /// What is found in a version's body after it was accepted.

@@ -34,12 +34,8 @@ impl From<StateError> for Problem {
             StateError::NotShared => {
                 Self::new(StatusCode::FORBIDDEN, "state-not-shared", "The outputs are not shared", detail)
             }
-            StateError::OutputsTooLong { max_bytes } => {
-                Self::new(StatusCode::PAYLOAD_TOO_LARGE, "state-too-large", "The state is too large", detail)
-                    .with("max_bytes", max_bytes as u64)
-            }
             StateError::Invalid(reason) => invalid_field("body", reason),
-            StateError::TooLarge { max_bytes } => {
+            StateError::TooLarge { max_bytes } | StateError::OutputsTooLong { max_bytes } => {
                 Self::new(StatusCode::PAYLOAD_TOO_LARGE, "state-too-large", "The state is too large", detail)
                     .with("max_bytes", max_bytes as u64)
             }
