@@ -101,8 +101,11 @@ python_tool() {
 # prints its path.
 python_carried() {
   local package=$1 program=$2 venv=$CACHE/python/$2 file
-  [ -d "$venv" ] || python_environment "$package" "$venv" || return 1
-  file=$(find "$venv" -type f -name "$program" | head -n 1)
+  carried() { find "$venv" -type f -name "$program" 2>/dev/null | head -n 1; }
+  file=$(carried)
+  # A directory without it is what an installation left that was broken off.
+  [ -n "$file" ] || python_environment "$package" "$venv" || return 1
+  file=${file:-$(carried)}
   [ -n "$file" ] && chmod +x "$file" && printf '%s\n' "$file"
 }
 

@@ -34,10 +34,7 @@ pub(crate) async fn run(session: &Session, left: &mut Left) -> Result<(), StepEr
     let upstream: Arc<dyn Upstream> = Arc::new(session.callback.clone());
     let delivery = Delivery::start(Arc::clone(&upstream), &session.layout.ours);
     let live = Live { upstream, delivery, child: Child::Run, unlock_patience: None };
-    let password = &session.bundle.run_password;
-    let proxy = StateProxy::start(Backing::Live(live), session.layout.ours.clone(), password)
-        .await
-        .map_err(StepError::machine(terraform::NO_PROXY))?;
+    let proxy = terraform::start_proxy(session, Backing::Live(live)).await?;
     let terraform = session
         .step("Prepare Apply", async |log, report| {
             terraform::tell(&proxy, log);

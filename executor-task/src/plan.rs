@@ -51,11 +51,7 @@ pub(crate) async fn run(session: &Session) -> Result<(), StepError> {
         .await?;
     let (proxy, lock_file) = session
         .step("Terraform Init", async |log, _| {
-            let password = &session.bundle.run_password;
-            let backing = pinned_state(session).await?;
-            let proxy = StateProxy::start(backing, session.layout.ours.clone(), password)
-                .await
-                .map_err(StepError::machine(terraform::NO_PROXY))?;
+            let proxy = terraform::start_proxy(session, pinned_state(session).await?).await?;
             terraform::tell(&proxy, log);
             terraform.init(log, &proxy).await?;
             // Before any provider has run: what providers are checked against.

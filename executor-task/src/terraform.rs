@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use plumbline_core::protocol::ArtifactKind;
-use plumbline_state_proxy::{Digests, StateProxy};
+use plumbline_state_proxy::{Backing, Digests, StateProxy};
 use serde_json::Value;
 
 use crate::backend;
@@ -32,8 +32,12 @@ const BACKEND_FILE_BYTES_MAX: u64 = 64 << 10;
 /// The name of the dependency lock.
 pub(crate) const LOCK_FILE: &str = ".terraform.lock.hcl";
 
-/// What went wrong where there is no proxy.
-pub(crate) const NO_PROXY: &str = "the state proxy cannot listen";
+/// The proxy of the state, with the password that reads what other workspaces share.
+pub(crate) async fn start_proxy(session: &Session, backing: Backing) -> Result<StateProxy, StepError> {
+    StateProxy::start(backing, &session.bundle.run_password)
+        .await
+        .map_err(StepError::machine("the state proxy cannot listen"))
+}
 
 /// What the proxy has to say goes to the log of the step that runs.
 pub(crate) fn tell(proxy: &StateProxy, log: &Log) {

@@ -4,9 +4,10 @@ use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, Read};
 use std::path::Path;
 
-use plumbline_core::tfstates::BadState;
+use plumbline_core::tfstates::{BadState, Says};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::Value;
 
 const PIECE_BYTES: usize = 64 << 10;
 
@@ -21,30 +22,46 @@ pub struct StateFileFacts {
     pub terraform_version: Option<String>,
 }
 
+/// Of any kind, so that what is of the wrong one is told by its name.
 #[derive(Deserialize)]
 struct Known {
-    version: Option<i64>,
-    serial: Option<i64>,
-    lineage: Option<String>,
-    terraform_version: Option<String>,
+    version: Option<Value>,
+    serial: Option<Value>,
+    lineage: Option<Value>,
+    terraform_version: Option<Value>,
     encrypted_data: Option<IgnoredAny>,
     format_version: Option<IgnoredAny>,
     planned_values: Option<IgnoredAny>,
     resource_changes: Option<IgnoredAny>,
 }
 
+impl Known {
+    fn says(self) -> Says {
+        let text = |value: Option<Value>| value.and_then(|value| Some(value.as_str()?.to_owned()));
+        Says {
+            version: self.version.and_then(|version| version.as_i64()),
+            serial: self.serial.and_then(|serial| match serial {
+                Value::Number(serial) => Some(serial),
+                _ => None,
+            }),
+            lineage: text(self.lineage),
+            terraform_version: text(self.terraform_version),
+            is_opaque: self.encrypted_data.is_some(),
+            is_shown: self.format_version.is_some(),
+            is_plan: self.planned_values.is_some() || self.resource_changes.is_some(),
+        }
+    }
+}
+
 /// Of a body that terraform wrote. What it lacks, the control plane says.
 pub(crate) fn read_written(path: &Path) -> io::Result<StateFileFacts> {
     let known: Known = serde_json::from_reader(BufReader::with_capacity(PIECE_BYTES, File::open(path)?))?;
-    Ok(facts_of(known))
-}
-
-fn facts_of(known: Known) -> StateFileFacts {
-    StateFileFacts {
-        serial: known.serial.unwrap_or_default(),
-        lineage: known.lineage.unwrap_or_default(),
-        terraform_version: known.terraform_version.filter(|version| !version.is_empty()),
-    }
+    let says = known.says();
+    Ok(StateFileFacts {
+        serial: says.serial.and_then(|serial| serial.as_i64()).unwrap_or_default(),
+        lineage: says.lineage.unwrap_or_default(),
+        terraform_version: says.terraform_version.filter(|version| !version.is_empty()),
+    })
 }
 
 /// Of a file that a person names: whether it is a state at all is said before anything is sent.
@@ -69,34 +86,16 @@ fn check(reader: impl Read) -> io::Result<Result<StateFileFacts, BadState>> {
     let known = match parsed {
         Ok(known) if first == b'{' => known,
         Err(error) if error.is_io() => return Err(error.into()),
-        Err(error) if first == b'{' && error.is_data() => return Ok(Err(BadState::OldVersion)),
+        // Everything else may be of any kind.
+        Err(error) if first == b'{' && error.is_data() => return Ok(Err(BadState::TwiceTheSame)),
         Err(error) if !error.is_data() => return Ok(Err(BadState::NotJson)),
         Ok(_) | Err(_) => return Ok(Err(BadState::NotAnObject)),
     };
-    Ok(judge(known))
-}
-
-fn judge(known: Known) -> Result<StateFileFacts, BadState> {
-    if known.planned_values.is_some() || known.resource_changes.is_some() {
-        return Err(BadState::PlanJson);
-    }
-    if known.format_version.is_some() {
-        return Err(BadState::ShowJson);
-    }
-    let is_opaque = known.encrypted_data.is_some();
-    if !is_opaque && known.version.is_none() && known.serial.is_none() && known.lineage.is_none() {
-        return Err(BadState::EmptyObject);
-    }
-    if !is_opaque && known.version.is_some_and(|version| version < 4) {
-        return Err(BadState::OldVersion);
-    }
-    if known.lineage.as_deref().is_none_or(str::is_empty) {
-        return Err(BadState::NoLineage);
-    }
-    if known.serial.is_none_or(|serial| serial < 0) {
-        return Err(BadState::NoSerial);
-    }
-    Ok(facts_of(known))
+    Ok(known.says().judge().map(|facts| StateFileFacts {
+        serial: facts.serial,
+        lineage: facts.lineage,
+        terraform_version: facts.terraform_version,
+    }))
 }
 
 /// Notes the first byte that is no blank, and whether all of it is UTF-8: the parser skips strings without a look.
@@ -171,6 +170,11 @@ mod tests {
             (b"PK\x03\x04\xff\xfe", BadState::NotUtf8),
             (b"{\"version\":4,\"x\":\"\xc3", BadState::NotUtf8),
             (br#"{"version":3,"serial":1,"lineage":"l"}"#, BadState::OldVersion),
+            (br#"{"version":5,"serial":1,"lineage":"l"}"#, BadState::NewVersion),
+            (br#"{"version":"4","serial":1,"lineage":"l"}"#, BadState::NoVersion),
+            (br#"{"version":4,"serial":1.5,"lineage":"l"}"#, BadState::NoSerial),
+            (br#"{"version":4,"serial":1,"lineage":9}"#, BadState::NoLineage),
+            (br#"{"version":4,"serial":1,"serial":2,"lineage":"l"}"#, BadState::TwiceTheSame),
             (br#"{"version":4,"serial":1}"#, BadState::NoLineage),
             (br#"{"version":4,"lineage":"l"}"#, BadState::NoSerial),
             (br#"{"version":4,"lineage":"l","serial":-1}"#, BadState::NoSerial),

@@ -26,6 +26,6 @@ pub use locks::{give_lock_back, take_lock};
 pub use pauses::Pauses;
 pub use proxy::{Backing, Child, Live, StateProxy};
 pub use reading::{ReadError, download};
-pub use sending::{Sent, Unsent, send_file};
+pub use sending::{Unsent, send_file};
 pub use spools::{Spooled, lock_file, spooled};
 pub use upstream::{Away, Call, Refusal, Upstream, is_passing};

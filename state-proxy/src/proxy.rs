@@ -60,8 +60,6 @@ type Say = Box<dyn Fn(&str) + Send + Sync>;
 
 struct Shared {
     backing: Backing,
-    /// For copies of what is read.
-    ours: PathBuf,
     authorization: String,
     say: Mutex<Option<Say>>,
     lock: Mutex<Option<(String, Bytes)>>,
@@ -80,7 +78,7 @@ pub struct StateProxy {
 impl StateProxy {
     /// Listens on a port of its own. The password is what terraform sends to every HTTP backend that its code names without
     /// one, too; an empty one is replaced by one that is good here only.
-    pub async fn start(backing: Backing, ours: PathBuf, password: &str) -> std::io::Result<Self> {
+    pub async fn start(backing: Backing, password: &str) -> std::io::Result<Self> {
         let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let port = listener.local_addr()?.port();
         let password = match password {
@@ -89,7 +87,6 @@ impl StateProxy {
         };
         let shared = Arc::new(Shared {
             backing,
-            ours,
             authorization: format!("Basic {}", STANDARD.encode(format!("{USER}:{password}"))),
             say: Mutex::default(),
             lock: Mutex::default(),

@@ -36,15 +36,6 @@ pub enum Unsent {
     Away(String),
 }
 
-/// How a body went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sent {
-    /// In the request.
-    Inline,
-    /// By the object store.
-    Uploaded,
-}
-
 impl From<Away> for Unsent {
     fn from(away: Away) -> Self {
         Self::Away(away.0)
@@ -57,11 +48,11 @@ pub async fn send_file(
     path: &Path,
     found: &Digests,
     lock_id: Option<&str>,
-) -> Result<Sent, Unsent> {
+) -> Result<(), Unsent> {
     if found.size_bytes <= INLINE_BYTES_MAX {
-        send_inline(upstream, path, found, lock_id).await.map(|()| Sent::Inline)
+        send_inline(upstream, path, found, lock_id).await
     } else {
-        send_large(upstream, path, found, lock_id).await.map(|()| Sent::Uploaded)
+        send_large(upstream, path, found, lock_id).await
     }
 }
 
@@ -104,7 +95,7 @@ async fn send_large(
     let begin = Call::new(Method::POST, "/uploads").body(json(&begin));
     let mut pauses = Pauses::up_to(PAUSE_MAX);
     let mut last = String::new();
-    for _ in 0..TRIES {
+    for attempt in 1..=TRIES {
         let answer = upstream.send(&begin).await?.map_err(|refusal| refused(&refusal))?;
         let answer: StateUploadAnswer =
             answer.json().await.map_err(|error| Unsent::Away(error.without_url().to_string()))?;
@@ -119,7 +110,9 @@ async fn send_large(
                 last = reason;
             }
         }
-        pauses.pause().await;
+        if attempt < TRIES {
+            pauses.pause().await;
+        }
     }
     Err(Unsent::Away(last))
 }

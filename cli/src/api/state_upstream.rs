@@ -66,7 +66,7 @@ impl Upstream for StateUpstream {
         let mut pauses = Pauses::up_to(PAUSE_MAX);
         let mut is_renewed = false;
         let mut away = Away(String::new());
-        for _ in 0..TRIES {
+        for attempt in 1..=TRIES {
             let token = match self.client.access_token() {
                 Ok(token) => token,
                 Err(error) => return Ok(Err(signed_out(&error))),
@@ -98,7 +98,9 @@ impl Upstream for StateUpstream {
                     away = Away(ApiError::unreachable(&self.client.server.to_string(), &error).to_string());
                 }
             }
-            pauses.pause().await;
+            if attempt < TRIES {
+                pauses.pause().await;
+            }
         }
         Err(away)
     }

@@ -80,9 +80,8 @@ pub async fn run(app: &App, args: TerraformArgs) -> anyhow::Result<Outcome> {
     let patience = Duration::from_secs(args.patience_seconds);
     let delivery = Delivery::start(Arc::clone(&upstream), spool.directory());
     let live = Live { upstream, delivery, child: Child::Person, unlock_patience: Some(patience) };
-    let proxy = StateProxy::start(Backing::Live(live), spool.directory().to_owned(), "")
-        .await
-        .context("the proxy of the state cannot listen")?;
+    let proxy =
+        StateProxy::start(Backing::Live(live), "").await.context("the proxy of the state cannot listen")?;
     proxy.tell(|what| eprintln!("plumb: {}", clean(what)));
     let ended = child::run(&tool, &args.command, proxy.environment(), &mut signals).await;
     drop(added);

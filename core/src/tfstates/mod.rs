@@ -21,7 +21,7 @@ pub mod service;
 mod store;
 
 pub use body::{BadState, SERIAL_MAX, StateFacts, parse_state};
-pub use contents::{Addresses, StateDiff, StateOutput, StateOutputs, Unreadable, Withheld};
+pub use contents::{Addresses, Says, StateDiff, StateOutput, StateOutputs, Unreadable, Withheld};
 #[cfg(feature = "store")]
 pub use error::StateError;
 pub use model::{

@@ -72,7 +72,8 @@ async fn read(shared: &Shared, live: &Live) -> Response {
     if let Err(reason) = live.delivery.settled().await {
         return (StatusCode::CONFLICT, reason).into_response();
     }
-    let path = shared.ours.join(format!("read-{}.json", hex::encode(rand::random::<[u8; 8]>())));
+    let path =
+        live.delivery.directory().join(format!("read-{}.json", hex::encode(rand::random::<[u8; 8]>())));
     let response = match patiently(shared, live, &path).await {
         Ok(true) => serve(Some(&path)).await,
         Ok(false) => serve(None).await,

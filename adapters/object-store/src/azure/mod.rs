@@ -173,13 +173,14 @@ fn unusable(_: &object_store::Error) -> BlobError {
 #[async_trait]
 impl BlobStore for AzureStore {
     async fn put(&self, key: &str, bytes: Bytes, content_type: &str) -> Result<(), BlobError> {
-        let (sha256, size_bytes) = (Sha256Digest::of(&bytes), bytes.len() as u64);
         match self.create(key, bytes.clone(), content_type).await {
             // Blocks that somebody left may stand for a blob that is not there: their list is what replaces them.
             Err(BlobError::Conflict(_)) if self.head(key).await?.is_none() => {
                 parts::Parts::begin(self.clone(), key, content_type).in_one_block(bytes).await
             }
-            Err(conflict @ BlobError::Conflict(_)) => settle(self, key, size_bytes, sha256, conflict).await,
+            Err(conflict @ BlobError::Conflict(_)) => {
+                settle(self, key, bytes.len() as u64, Sha256Digest::of(&bytes), conflict).await
+            }
             ended => ended,
         }
     }

@@ -170,9 +170,10 @@ fn unusable(_: &object_store::Error) -> BlobError {
 #[async_trait]
 impl BlobStore for GcsStore {
     async fn put(&self, key: &str, bytes: Bytes, content_type: &str) -> Result<(), BlobError> {
-        let (sha256, size_bytes) = (Sha256Digest::of(&bytes), bytes.len() as u64);
-        match self.create(key, bytes, content_type).await {
-            Err(conflict @ BlobError::Conflict(_)) => settle(self, key, size_bytes, sha256, conflict).await,
+        match self.create(key, bytes.clone(), content_type).await {
+            Err(conflict @ BlobError::Conflict(_)) => {
+                settle(self, key, bytes.len() as u64, Sha256Digest::of(&bytes), conflict).await
+            }
             ended => ended,
         }
     }

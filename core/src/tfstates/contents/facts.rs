@@ -11,17 +11,21 @@ use crate::tfstates::{BadState, SERIAL_MAX, StateFacts};
 
 /// What stands at the top of a body. `None`: nothing there, or nothing of that kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::tfstates) struct Says {
-    pub(in crate::tfstates) version: Option<i64>,
-    pub(in crate::tfstates) serial: Option<Number>,
-    pub(in crate::tfstates) lineage: Option<String>,
-    pub(in crate::tfstates) terraform_version: Option<String>,
+pub struct Says {
+    /// Of the format.
+    pub version: Option<i64>,
+    /// Rises with every change.
+    pub serial: Option<Number>,
+    /// The same for all versions of one state.
+    pub lineage: Option<String>,
+    /// What wrote it.
+    pub terraform_version: Option<String>,
     /// Encrypted by OpenTofu.
-    pub(in crate::tfstates) is_opaque: bool,
+    pub is_opaque: bool,
     /// `terraform show -json`.
-    pub(in crate::tfstates) is_shown: bool,
+    pub is_shown: bool,
     /// `terraform show -json PLAN`.
-    pub(in crate::tfstates) is_plan: bool,
+    pub is_plan: bool,
 }
 
 /// What one pass through a state found.
@@ -40,7 +44,7 @@ impl Says {
     const VERSION_LENGTH_MAX: usize = 64;
 
     /// What a write is judged by.
-    pub(in crate::tfstates) fn judge(&self) -> Result<StateFacts, BadState> {
+    pub fn judge(&self) -> Result<StateFacts, BadState> {
         if self.is_plan {
             return Err(BadState::PlanJson);
         }

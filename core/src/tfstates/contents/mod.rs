@@ -21,7 +21,7 @@ pub(super) use addresses::addresses;
 #[cfg(feature = "store")]
 pub(super) use compare::Comparison;
 pub use compare::StateDiff;
-pub(super) use facts::Says;
+pub use facts::Says;
 #[cfg(feature = "store")]
 pub(super) use facts::{Beginning, read_facts};
 #[cfg(feature = "store")]
